@@ -1,0 +1,138 @@
+"""Every refusal of Thalweg: what was expected, where, and what to do about it.
+
+All refusals derive from `ThalwegError`, so one `except` catches them. An error that stems from a
+statement knows its place in the text and shows it with a caret.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ThalwegError(Exception):
+    """A refusal with cause, place and remedy."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        remedy: str | None = None,
+        text: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+        self.text = text
+        self.line = line
+        self.column = column
+
+    def at(self, text: str, line: int, column: int) -> ThalwegError:
+        """The same refusal, placed in a statement (1-based line and column)."""
+        if self.line is None:
+            self.text, self.line, self.column = text, line, column
+        return self
+
+    def __str__(self) -> str:
+        parts = [self.message]
+        if self.line is not None and self.column is not None:
+            parts[0] += f" (line {self.line}, column {self.column})"
+            lines = (self.text or "").splitlines()
+            if 0 < self.line <= len(lines):
+                parts += [f"  {lines[self.line - 1]}", "  " + " " * (self.column - 1) + "^"]
+        if self.remedy:
+            parts.append(f"  → {self.remedy}")
+        return "\n".join(parts)
+
+
+class ParseError(ThalwegError):
+    """The text is not a statement of the language."""
+
+
+class BindError(ThalwegError):
+    """The statement is well formed but means nothing here."""
+
+
+class UnknownName(BindError):
+    """A stream, table, column, query, function or option that does not exist."""
+
+
+class AmbiguousName(BindError):
+    """A column that several sources have."""
+
+
+class TypeMismatch(BindError):
+    """An expression whose operands do not fit."""
+
+
+class AggregateMisuse(BindError):
+    """An aggregate where none may stand, or a bare column beside one."""
+
+
+class WindowMisuse(BindError):
+    """A window where none may stand, or one that makes no sense."""
+
+
+class NotAvailableYet(BindError):
+    """The language has it, this version does not run it."""
+
+
+class UnboundedState(BindError):
+    """The query would have to remember everything for ever."""
+
+
+class DuplicateName(BindError):
+    """The name is taken by something defined differently."""
+
+
+class ConfigError(ThalwegError):
+    """A setting, argument or environment that cannot work."""
+
+
+class SourceError(ThalwegError):
+    """A source that cannot be read or does not have the promised shape."""
+
+
+class PathError(ThalwegError):
+    """The engine's path cannot be used: in use, of a newer format, or not matching."""
+
+
+class PathInUse(PathError):
+    """Another engine is alive on this path."""
+
+
+class FormatTooNew(PathError):
+    """The path was written by a newer version; it is left untouched."""
+
+
+class GroupMismatch(PathError):
+    """The streams given do not match the ingest group recorded on this path."""
+
+
+class CheckpointLost(PathError):
+    """The ingest checkpoint of a known group is missing or another one's."""
+
+
+class QueryFailed(ThalwegError):
+    """A query's own code failed; the other queries go on."""
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate a mistyped name most likely meant."""
+    pool = {c.lower(): c for c in candidates}
+    found = difflib.get_close_matches(name.lower(), list(pool), n=1, cutoff=0.6)
+    return pool[found[0]] if found else None
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
+    """A remedy line for an unknown name: the nearest one, or all there are."""
+    known = sorted(set(candidates))
+    close = nearest(name, known)
+    if close is not None:
+        return f"did you mean {close}?"
+    if not known:
+        return None
+    shown = ", ".join(known[:12]) + (" ..." if len(known) > 12 else "")
+    return f"known: {shown}"

@@ -1,0 +1,1 @@
+"""Vectorised operators and `step`: pure functions over columns, no Spark."""

@@ -1,0 +1,323 @@
+"""One accumulator per aggregate: its state as columns, its value after every run.
+
+The protocol is small, so that a new aggregate is one class: `load` what the groups had, `advance`
+over the epoch's changes, then `values` per version (groups' old states first, then runs) and
+`save` what the groups have now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.exec import exact, extremes
+from thalweg.exec.frame import Ints
+from thalweg.exec.groups import Runs
+from thalweg.exec.ordering import decode_floats, order_codes
+from thalweg.exec.vector import OVERFLOW, Vector, from_arrow, nulls
+from thalweg.plan.expr import AggregateCall
+from thalweg.plan.types import BIGINT, DOUBLE, DataType, to_arrow
+
+Columns = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Loaded:
+    """State rows found for groups: `rows[g]` is the row of group g in `columns`, -1 if none."""
+
+    columns: Columns
+    rows: Ints
+    side: dict[str, Columns] = field(default_factory=dict)
+
+    def ints(self, name: str) -> Ints:
+        """An int64 state column, 0 where the group is new."""
+        out = np.zeros(len(self.rows), np.int64)
+        have = self.rows >= 0
+        if have.any():
+            out[have] = self.columns[name][self.rows[have]]
+        return out
+
+
+class Accumulator(Protocol):
+    """What the aggregate operator asks of each aggregate."""
+
+    def advance(
+        self, argument: Vector | None, weight: Ints, ends: Ints | None, runs: Runs, loaded: Loaded
+    ) -> None: ...
+    def values(self, last: Ints) -> Vector: ...
+    def save(self, last: Ints) -> tuple[Columns, Columns | None]: ...
+
+
+def accumulator(call: AggregateCall, prefix: str) -> Accumulator:
+    if call.function == "count":
+        return Count(prefix)
+    if call.function in ("min", "max"):
+        return Extreme(prefix, call.type, call.function == "max")
+    assert call.argument is not None
+    return Sum(prefix, call.argument.type, call.type, mean=call.function == "avg")
+
+
+def _used(argument: Vector | None, weight: Ints, order: Ints) -> Ints:
+    """Weights in run order, 0 where the argument is NULL."""
+    chosen = weight[order]
+    if argument is None or argument.valid is None:
+        return chosen
+    return np.where(argument.valid[order], chosen, 0)
+
+
+def _versions(init: Ints, after: Ints) -> Ints:
+    return np.concatenate([init, after])
+
+
+@dataclass(slots=True)
+class Count:
+    """Rows, or rows whose argument is not NULL."""
+
+    prefix: str
+    _counts: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def advance(
+        self, argument: Vector | None, weight: Ints, ends: Ints | None, runs: Runs, loaded: Loaded
+    ) -> None:
+        init = loaded.ints(f"{self.prefix}n")
+        after = np.zeros(runs.runs, np.int64)
+        used = _used(argument, weight, runs.order)
+        exact.running_counts(used, runs.run, runs.group_of_run, init, after)
+        self._counts = _versions(init, after)
+
+    def values(self, last: Ints) -> Vector:
+        return Vector(BIGINT, self._counts[last], None, None)
+
+    def save(self, last: Ints) -> tuple[Columns, Columns | None]:
+        return {f"{self.prefix}n": self._counts[last]}, None
+
+
+@dataclass(slots=True)
+class Sum:
+    """SUM and AVG: exact limbs, a count of values, and the specials of doubles counted apart."""
+
+    prefix: str
+    argument: DataType
+    returns: DataType
+    mean: bool
+    _low: int = 0
+    _limbs: exact.Limbs = field(default_factory=lambda: np.empty((0, 0), np.int64))
+    _counts: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    _special: list[Ints] = field(default_factory=list)
+
+    def advance(
+        self, argument: Vector | None, weight: Ints, ends: Ints | None, runs: Runs, loaded: Loaded
+    ) -> None:
+        assert argument is not None
+        used = _used(argument, weight, runs.order)
+        values = np.asarray(argument.data)[runs.order]
+        self._count(used, runs, loaded)
+        if self.argument.is_integer:
+            self._integers(values.astype(np.int64), used, runs, loaded)
+        else:
+            self._doubles(values.astype(np.float64), used, runs, loaded)
+
+    def _count(self, used: Ints, runs: Runs, loaded: Loaded) -> None:
+        init = loaded.ints(f"{self.prefix}n")
+        after = np.zeros(runs.runs, np.int64)
+        exact.running_counts(used, runs.run, runs.group_of_run, init, after)
+        self._counts = _versions(init, after)
+
+    def _integers(self, values: Ints, used: Ints, runs: Runs, loaded: Loaded) -> None:
+        self._low = exact.INTEGER_LIMB
+        init = self._stored(loaded, self._low, 2)
+        after = np.zeros((runs.runs, 2), np.int64)
+        exact.running_integers(values, used, runs.run, runs.group_of_run, init, after)
+        self._limbs = np.concatenate([init, after])
+
+    def _doubles(self, values: Any, used: Ints, runs: Runs, loaded: Loaded) -> None:
+        low, high = exact.double_limb_range(values, used != 0)
+        stored = [int(n.removeprefix(f"{self.prefix}l")) for n in loaded.columns if self._is_limb(n)]
+        limbs = stored + ([low, high] if high >= 0 else [])
+        self._low = min(limbs, default=exact.INTEGER_LIMB)
+        # one limb above the highest takes the carries of what is stored
+        width = max(limbs, default=self._low) - self._low + 2
+        init = self._stored(loaded, self._low, width)
+        after = np.zeros((runs.runs, width), np.int64)
+        exact.running_doubles(
+            values, used, runs.run, runs.group_of_run, init, self._low, after
+        )
+        self._limbs = np.concatenate([init, after])
+        kinds = (np.isnan(values), np.isposinf(values), np.isneginf(values))
+        self._special = []
+        for name, kind in zip(("nan", "inf", "ninf"), kinds, strict=True):
+            init_one = loaded.ints(f"{self.prefix}{name}")
+            after_one = np.zeros(runs.runs, np.int64)
+            exact.running_counts(
+                np.where(kind, used, 0), runs.run, runs.group_of_run, init_one, after_one
+            )
+            self._special.append(_versions(init_one, after_one))
+
+    def _is_limb(self, name: str) -> bool:
+        return name.startswith(f"{self.prefix}l")
+
+    def _stored(self, loaded: Loaded, low: int, width: int) -> exact.Limbs:
+        out = np.zeros((len(loaded.rows), width), np.int64)
+        for name in loaded.columns:
+            if self._is_limb(name):
+                at = int(name.removeprefix(f"{self.prefix}l")) - low
+                out[:, at] = loaded.ints(name)
+        return out
+
+    def values(self, last: Ints) -> Vector:
+        counts = self._counts[last]
+        valid = counts > 0
+        if self.argument.is_integer and not self.mean:
+            sums, overflow = exact.to_integers(self._limbs[last])
+            errors = np.where(overflow & valid, OVERFLOW, 0).astype(np.uint8)
+            return Vector(BIGINT, sums, valid, errors if overflow.any() else None)
+        totals = exact.to_doubles(self._limbs[last], self._low)
+        totals = self._with_specials(totals, last)
+        if self.mean:
+            totals = totals / np.maximum(counts, 1)
+        return Vector(DOUBLE, totals, valid, None)
+
+    def _with_specials(self, totals: Any, last: Ints) -> Any:
+        if not self._special:
+            return totals
+        nan, inf, ninf = (s[last] for s in self._special)
+        totals = np.where(inf > 0, np.inf, totals)
+        totals = np.where(ninf > 0, -np.inf, totals)
+        return np.where((nan > 0) | ((inf > 0) & (ninf > 0)), np.nan, totals)
+
+    def save(self, last: Ints) -> tuple[Columns, Columns | None]:
+        limbs = exact.normalized(self._limbs[last])
+        columns: Columns = {f"{self.prefix}n": self._counts[last]}
+        for j in range(limbs.shape[1]):
+            if self.argument.is_integer or limbs[:, j].any():
+                columns[f"{self.prefix}l{self._low + j}"] = limbs[:, j]
+        for name, special in zip(("nan", "inf", "ninf"), self._special, strict=False):
+            columns[f"{self.prefix}{name}"] = special[last]
+        return columns, None
+
+
+@dataclass(slots=True)
+class Extreme:
+    """MIN and MAX: a front where ends are known, the whole multiset where they are not.
+
+    The candidates of a group are rows of a side table; the group's state row says where.
+    """
+
+    prefix: str
+    type: DataType
+    largest: bool
+    _codes: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    _tags: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    _offset: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    _size: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    _best: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    _has: Any = None
+    _pool: Vector | None = None
+    _pool_codes: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def advance(
+        self, argument: Vector | None, weight: Ints, ends: Ints | None, runs: Runs, loaded: Loaded
+    ) -> None:
+        assert argument is not None
+        stored = loaded.side.get(self.prefix)
+        old = nulls(self.type, 0) if stored is None else stored["value"]
+        codes, old_codes = self._encode(argument, old)
+        used = _used(argument, weight, runs.order)
+        init_count = loaded.ints(f"{self.prefix}count")
+        self._lay_out(old_codes, stored, init_count, loaded, runs, used)
+        best = np.zeros(runs.runs, np.int64)
+        has = np.zeros(runs.runs, np.bool_)
+        ordered = codes[runs.order]
+        if ends is not None:
+            at = runs.instants[runs.run]
+            extremes.running_front(
+                ordered, ends[runs.order], used, at, runs.run, runs.group_of_run,
+                self._offset, self._size, self._codes, self._tags, best, has,
+            )  # fmt: skip
+        else:
+            extremes.running_multiset(
+                ordered, used, runs.run, runs.group_of_run,
+                self._offset, self._size, self._codes, self._tags, best, has,
+            )  # fmt: skip
+        self._best = np.concatenate([self._best, best])
+        self._has = np.concatenate([self._has, has])
+
+    def _encode(self, new: Vector, old: Vector) -> tuple[Ints, Ints]:
+        codes, old_codes = order_codes([new, old])
+        if self.type.name in ("STRING", "BINARY", "DECIMAL"):
+            from thalweg.exec.vector import concat
+
+            self._pool = concat([new, old])
+            self._pool_codes = np.concatenate([codes, old_codes])
+        if self.largest:
+            return ~codes, ~old_codes
+        return codes, old_codes
+
+    def _lay_out(
+        self,
+        old_codes: Ints,
+        stored: Columns | None,
+        count: Ints,
+        loaded: Loaded,
+        runs: Runs,
+        used: Ints,
+    ) -> None:
+        """One region per group, with room for all it had and all that may come."""
+        group_of_change = runs.group_of_run[runs.run]
+        room = np.bincount(group_of_change, used != 0, runs.groups).astype(np.int64) + count
+        self._offset = np.concatenate([[0], np.cumsum(room)[:-1]]).astype(np.int64)
+        total = int(room.sum())
+        self._codes = np.zeros(total, np.int64)
+        self._tags = np.zeros(total, np.int64)
+        self._size = count.copy()
+        begin = loaded.ints(f"{self.prefix}begin")
+        if stored is not None:
+            extremes.gather_slices(begin, count, self._offset, old_codes, self._codes)
+            extremes.gather_slices(begin, count, self._offset, stored["tag"], self._tags)
+        self._has = count > 0
+        first = np.minimum(self._offset, max(total - 1, 0))
+        self._best = self._codes[first] if total else np.zeros(runs.groups, np.int64)
+
+    def values(self, last: Ints) -> Vector:
+        return self._decode(self._best[last], self._has[last])
+
+    def _decode(self, codes: Ints, valid: Any) -> Vector:
+        plain = ~codes if self.largest else codes
+        if self.type.is_float:
+            data: Any = decode_floats(plain)
+            if self.type.name == "FLOAT":
+                data = data.astype(np.float32)
+            return Vector(self.type, data, valid, None)
+        if self._pool is not None:
+            return self._from_pool(plain, valid)
+        zero = nulls(self.type, 0).data
+        return Vector(self.type, plain.astype(zero.dtype), valid, None)
+
+    def _from_pool(self, codes: Ints, valid: Any) -> Vector:
+        assert self._pool is not None
+        if not len(self._pool_codes):
+            return nulls(self.type, len(codes))
+        order = np.argsort(self._pool_codes, kind="stable")
+        at = np.searchsorted(self._pool_codes[order], codes)
+        rows = order[np.minimum(at, len(order) - 1)]
+        found = self._pool.take(rows)
+        return Vector(self.type, found.data, valid, None)
+
+    def save(self, last: Ints) -> tuple[Columns, Columns | None]:
+        codes = extremes.compact_slices(self._offset, self._size, self._codes)
+        tags = extremes.compact_slices(self._offset, self._size, self._tags)
+        begin = np.concatenate([[0], np.cumsum(self._size)[:-1]]).astype(np.int64)
+        values = self._decode(codes, np.ones(len(codes), np.bool_))
+        columns = {f"{self.prefix}begin": begin, f"{self.prefix}count": self._size}
+        return columns, {"value": values.to_arrow().cast(to_arrow(self.type)), "tag": tags}
+
+
+def load_side(table: pa.Table, dtype: DataType) -> Columns:
+    """A side table as read back."""
+    return {
+        "value": from_arrow(table.column("value"), dtype),
+        "tag": table.column("tag").to_numpy(),
+    }

@@ -1,0 +1,173 @@
+"""GROUP BY: from changes of rows to revisions of group rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.exec.accumulators import Accumulator, Extreme, Loaded, accumulator
+from thalweg.exec.context import Reject, TaskContext
+from thalweg.exec.exact import running_counts
+from thalweg.exec.expressions import evaluate
+from thalweg.exec.frame import Changes, Frame, Ints
+from thalweg.exec.groups import Runs, sort_into_runs
+from thalweg.exec.groupstate import ROWS, StatePack, look_up, side_table, state_table
+from thalweg.exec.vector import Mask, Vector, concat, nulls
+from thalweg.plan.physical import Grouping
+
+
+@dataclass(slots=True)
+class Revisions:
+    """Per (group, instant): the group's row before and after, where there was or is one."""
+
+    old: Frame
+    new: Frame
+    had: Mask
+    has: Mask
+    ts: Ints
+
+
+@dataclass(slots=True)
+class GroupResult:
+    revisions: Revisions
+    state: pa.Table | None
+    sides: dict[str, pa.Table]
+
+
+def aggregate(
+    ctx: TaskContext,
+    grouping: Grouping,
+    changes: Changes,
+    packs: Sequence[StatePack],
+    start: int | None,
+) -> GroupResult:
+    """Apply the changes; `start` is the instant at which a global aggregate comes into being,
+    when it lies in this epoch."""
+    keys, arguments, changes = _evaluated(ctx, grouping, changes)
+    weight = changes.signs.astype(np.int64)
+    ts, ends = changes.ts, changes.ends
+    if not grouping.keys and start is not None:
+        # an event without weight makes the one group appear even over nothing
+        weight, ts = np.append(weight, 0), np.append(ts, start)
+        ends = None if ends is None else np.append(ends, start)
+        arguments = [a if a is None else concat([a, nulls(a.type, 1)]) for a in arguments]
+    runs = sort_into_runs(keys, ts)
+    accumulators = [accumulator(a.call, f"a{i}") for i, a in enumerate(grouping.aggregates)]
+    types = {a.prefix: a.type for a in accumulators if isinstance(a, Extreme)}
+    loaded = look_up(ctx, packs, runs, types)
+    for one, argument in zip(accumulators, arguments, strict=True):
+        one.advance(argument, weight, ends, runs, loaded)
+    counts = _row_counts(weight, runs, loaded)
+    revisions = _revisions(grouping, keys, runs, accumulators, counts, loaded)
+    return _saved(runs, accumulators, counts, revisions)
+
+
+def _evaluated(
+    ctx: TaskContext, grouping: Grouping, changes: Changes
+) -> tuple[list[Vector], list[Vector | None], Changes]:
+    """Keys and arguments per change; rows on which one of them errs are rejected."""
+    frame = changes.frame
+    named = [(k.name, k.expr) for k in grouping.keys]
+    named += [
+        (str(a.call.argument), a.call.argument)
+        for a in grouping.aggregates
+        if a.call.argument is not None
+    ]
+    found = [evaluate(e, frame.columns, frame.length, ctx.functions) for _, e in named]
+    bad = _first_errors(found, frame.length)
+    if (bad >= 0).any():
+        _reject(ctx, changes, [n for n, _ in named], found, bad)
+        kept = np.flatnonzero(bad < 0)
+        changes = changes.take(kept)
+        found = [v.take(kept) for v in found]
+    keys = [_normalized(v) for v in found[: len(grouping.keys)]]
+    rest = iter(found[len(grouping.keys) :])
+    arguments = [None if a.call.argument is None else next(rest) for a in grouping.aggregates]
+    return keys, arguments, changes
+
+
+def _normalized(vector: Vector) -> Vector:
+    """Group keys show one zero and one NaN."""
+    if not vector.type.is_float:
+        return vector
+    data = np.asarray(vector.data) + 0.0
+    return Vector(vector.type, data, vector.valid, vector.errors)
+
+
+def _first_errors(found: list[Vector], length: int) -> Ints:
+    first = np.full(length, -1, np.int64)
+    for i in reversed(range(len(found))):
+        errors = found[i].errors
+        if errors is not None:
+            first[errors != 0] = i
+    return first
+
+
+def _reject(
+    ctx: TaskContext, changes: Changes, names: list[str], found: list[Vector], bad: Ints
+) -> None:
+    for i, name in enumerate(names):
+        rows = np.flatnonzero((bad == i) & (changes.signs > 0))
+        errors = found[i].errors
+        if len(rows) and errors is not None:
+            ctx.rejects.append(
+                Reject(name, errors[rows], changes.ts[rows], changes.frame.take(rows))
+            )
+
+
+def _row_counts(weight: Ints, runs: Runs, loaded: Loaded) -> Ints:
+    init = loaded.ints(ROWS)
+    after = np.zeros(runs.runs, np.int64)
+    running_counts(weight[runs.order], runs.run, runs.group_of_run, init, after)
+    return np.concatenate([init, after])
+
+
+def _previous(runs: Runs) -> Ints:
+    """The version before each run: the run before it, or the group's stored state."""
+    number = np.arange(runs.runs)
+    first = np.ones(runs.runs, np.bool_)
+    first[1:] = runs.group_of_run[1:] != runs.group_of_run[:-1]
+    return np.where(first, runs.group_of_run, runs.groups + number - 1)
+
+
+def _revisions(
+    grouping: Grouping,
+    keys: list[Vector],
+    runs: Runs,
+    accumulators: list[Accumulator],
+    counts: Ints,
+    loaded: Loaded,
+) -> Revisions:
+    before = _previous(runs)
+    after = runs.groups + np.arange(runs.runs)
+    example = runs.example[runs.group_of_run]
+    shared = {k.name: v.take(example) for k, v in zip(grouping.keys, keys, strict=True)}
+    old, new = dict(shared), dict(shared)
+    for named, one in zip(grouping.aggregates, accumulators, strict=True):
+        old[named.name] = one.values(before)
+        new[named.name] = one.values(after)
+    had, has = counts[before] > 0, counts[after] > 0
+    if not grouping.keys:
+        known = loaded.rows >= 0
+        had = np.where(before < runs.groups, known[runs.group_of_run], True)
+        has = np.ones(runs.runs, np.bool_)
+    return Revisions(Frame(old, runs.runs), Frame(new, runs.runs), had, has, runs.instants)
+
+
+def _saved(
+    runs: Runs, accumulators: list[Accumulator], counts: Ints, revisions: Revisions
+) -> GroupResult:
+    if not runs.groups:
+        return GroupResult(revisions, None, {})
+    ends = np.append(np.flatnonzero(np.diff(runs.group_of_run)), runs.runs - 1)
+    last = runs.groups + ends
+    columns, sides = {}, {}
+    for i, one in enumerate(accumulators):
+        own, side = one.save(last)
+        columns |= own
+        if side is not None:
+            sides[f"a{i}"] = side_table(side)
+    return GroupResult(revisions, state_table(runs, counts[last], columns), sides)

@@ -1,0 +1,71 @@
+"""What a task knows besides its plan: the packs it may open, user functions, its instants."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.exec.frame import Frame, Ints
+from thalweg.exec.expressions import UserFunction
+from thalweg.exec.vector import ERROR_TEXT, Codes, Vector, from_arrow
+from thalweg.plan.types import DataType
+from thalweg.store.packs import Pack, PackCache
+
+
+@dataclass(slots=True)
+class Reject:
+    """Rows that could not be judged: under which expression, why, and the rows themselves."""
+
+    expression: str
+    codes: Codes
+    ts: Ints
+    rows: Frame
+
+
+@dataclass(slots=True)
+class TaskContext:
+    """One task of one epoch: instants in [since, until) are to be processed."""
+
+    cache: PackCache
+    functions: Mapping[str, UserFunction]
+    since: int
+    until: int
+    rejects: list[Reject] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def vector(self, pack: Pack, name: str, dtype: DataType) -> Vector:
+        key = (pack.name, name, dtype.name)
+        found = self.cache.derived(key)
+        if found is None:
+            found = from_arrow(pack.column(name), dtype)
+            self.cache.remember(key, found)
+        return found  # type: ignore[no-any-return]
+
+
+def rejects_table(rejects: list[Reject]) -> pa.Table | None:
+    """Rejected rows as a table: `__ts`, the expression, the reason and the row in words."""
+    times, expressions, reasons, rows = [], [], [], []
+    for reject in rejects:
+        times.append(reject.ts)
+        expressions += [reject.expression] * len(reject.ts)
+        reasons += [ERROR_TEXT.get(int(c), "error") for c in reject.codes]
+        rows += _in_words(reject.rows)
+    if not times:
+        return None
+    return pa.table(
+        {
+            "expression": pa.array(expressions, pa.string()),
+            "reason": pa.array(reasons, pa.string()),
+            "row": pa.array(rows, pa.string()),
+            "__ts": pa.array(np.concatenate(times)),
+        }
+    )
+
+
+def _in_words(frame: Frame) -> list[str]:
+    columns = {n: v.to_arrow().to_pylist() for n, v in frame.columns.items()}
+    return [", ".join(f"{n}={v[i]}" for n, v in columns.items()) for i in range(frame.length)]

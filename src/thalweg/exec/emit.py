@@ -1,0 +1,201 @@
+"""From the final relation's changes to output: ISTREAM, DSTREAM, relation, RSTREAM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.exec import windows
+from thalweg.exec.aggregate import Revisions
+from thalweg.exec.context import Reject, TaskContext
+from thalweg.exec.exact import running_counts
+from thalweg.exec.expressions import evaluate
+from thalweg.exec.filters import judge, reject
+from thalweg.exec.frame import BEFORE_TIME, Changes, Frame, Ints, concat_changes, concat_frames
+from thalweg.exec.netting import net, same_rows
+from thalweg.exec.ordering import row_codes
+from thalweg.exec.vector import Mask, from_arrow
+from thalweg.plan.logical import EmitKind, TimeWindow
+from thalweg.plan.physical import QueryPlan
+from thalweg.plan.types import to_arrow
+from thalweg.store import native
+from thalweg.store.packs import TIME, PackMeta
+
+SIGN, COUNT = "__sign", "__count"
+
+
+def project(
+    ctx: TaskContext, plan: QueryPlan, frame: Frame, ts: Ints, note: bool
+) -> tuple[Frame, Ints]:
+    """The output columns, and which rows have them; a row with an error is rejected."""
+    rows = np.arange(frame.length)
+    if plan.having and frame.length:
+        judged = judge(plan.having, frame.columns, frame.length, ctx)
+        if note and len(judged.erring):
+            reject(judged, frame, ts, ctx)
+        rows = judged.passing
+        frame = frame.take(rows)
+    columns = {
+        c.name: evaluate(c.expr, frame.columns, frame.length, ctx.functions) for c in plan.columns
+    }
+    bad = np.zeros(frame.length, np.bool_)
+    for name, vector in columns.items():
+        if vector.errors is not None:
+            fresh = np.flatnonzero((vector.errors != 0) & ~bad)
+            if note and len(fresh):
+                ctx.rejects.append(
+                    Reject(name, vector.errors[fresh], ts[rows[fresh]], frame.take(fresh))
+                )
+            bad |= vector.errors != 0
+    out = Frame(columns, frame.length)
+    if bad.any():
+        good = np.flatnonzero(~bad)
+        return out.take(good), rows[good]
+    return out, rows
+
+
+def projected(ctx: TaskContext, plan: QueryPlan, changes: Changes, note: bool) -> Changes:
+    frame, rows = project(ctx, plan, changes.frame, changes.ts, note)
+    return Changes(frame, changes.ts[rows], changes.signs[rows])
+
+
+def revised(ctx: TaskContext, plan: QueryPlan, revisions: Revisions) -> Changes:
+    """Old rows vanish, new rows appear; a revision that changes nothing visible is dropped."""
+    old_rows = np.flatnonzero(revisions.had)
+    new_rows = np.flatnonzero(revisions.has)
+    old, kept_old = project(ctx, plan, revisions.old.take(old_rows), revisions.ts[old_rows], False)
+    new, kept_new = project(ctx, plan, revisions.new.take(new_rows), revisions.ts[new_rows], True)
+    old_run, new_run = old_rows[kept_old], new_rows[kept_new]
+    drop_old, drop_new = _unchanged(old, old_run, new, new_run)
+    old, old_run = old.take(np.flatnonzero(~drop_old)), old_run[~drop_old]
+    new, new_run = new.take(np.flatnonzero(~drop_new)), new_run[~drop_new]
+    vanish = Changes(old, revisions.ts[old_run], np.full(len(old_run), -1, np.int8))
+    appear = Changes(new, revisions.ts[new_run], np.ones(len(new_run), np.int8))
+    return concat_changes([vanish, appear], plan.schema)
+
+
+def _unchanged(
+    old: Frame, old_run: Ints, new: Frame, new_run: Ints
+) -> tuple[Mask, Mask]:
+    """Masks of old and new rows that are the same row of the same run."""
+    drop_old = np.zeros(old.length, np.bool_)
+    drop_new = np.zeros(new.length, np.bool_)
+    both, i, j = np.intersect1d(old_run, new_run, assume_unique=True, return_indices=True)
+    if len(both):
+        left = [v.take(i) for v in old.columns.values()]
+        right = [v.take(j) for v in new.columns.values()]
+        same = same_rows(left, right, len(both))
+        drop_old[i[same]] = True
+        drop_new[j[same]] = True
+    return drop_old, drop_new
+
+
+def select_sign(changes: Changes, kind: EmitKind) -> Changes:
+    if kind is EmitKind.RELATION:
+        return changes
+    wanted = 1 if kind is EmitKind.ISTREAM else -1
+    rows = np.flatnonzero(changes.signs == wanted)
+    return changes if len(rows) == len(changes) else changes.take(rows)
+
+
+def output_table(plan: QueryPlan, changes: Changes) -> pa.Table | None:
+    """Output rows with `__ts` (µs) and, for relations, `__sign`."""
+    if not len(changes):
+        return None
+    columns = {
+        f.name: changes.frame.columns[f.name].to_arrow().cast(to_arrow(f.type)) for f in plan.schema
+    }
+    columns[TIME] = pa.array(changes.ts)
+    if plan.kind is EmitKind.RELATION:
+        columns[SIGN] = pa.array(changes.signs)
+    return pa.table(columns)
+
+
+# -- RSTREAM -----------------------------------------------------------------------------------
+
+
+def emission_instants(
+    ctx: TaskContext, plan: QueryPlan, packs: Sequence[Sequence[PackMeta]], start: int
+) -> Ints:
+    """Instants with an arrival on an input (all of it, not this task's share), or boundaries."""
+    found = []
+    for leaf, metas in zip(plan.leaves, packs, strict=True):
+        if leaf.is_table:
+            continue
+        window = leaf.window
+        if isinstance(window, TimeWindow) and window.slide is not None:
+            since = max(ctx.since, start + 1)
+            found.append(windows.boundaries(window.slide, since, ctx.until))
+            continue
+        for meta in metas:
+            if meta.max_ts >= ctx.since and meta.min_ts < ctx.until:
+                ts = ctx.cache.open(meta.name).ts
+                found.append(ts[native.rows_between(ts, ctx.since, ctx.until)])
+    return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
+
+
+@dataclass(slots=True)
+class Bag:
+    """The relation as of the end of an epoch: distinct rows and how often each is there."""
+
+    table: pa.Table | None
+
+
+def repeat(
+    plan: QueryPlan, bag: Sequence[pa.Table], changes: Changes, instants: Ints
+) -> tuple[Changes, Bag]:
+    """RSTREAM: the whole relation at every instant, and the relation at the end."""
+    stored = [_unpacked(plan, t) for t in bag]
+    frames = [f for f, _ in stored] + [changes.frame]
+    frame = concat_frames(frames, plan.schema)
+    ts = np.concatenate([*(np.full(f.length, BEFORE_TIME) for f, _ in stored), changes.ts])
+    weight = np.concatenate([*(c for _, c in stored), changes.signs.astype(np.int64)])
+    code = row_codes(list(frame.columns.values()), frame.length)
+    order = np.lexsort((ts, code))
+    code, ts, weight = code[order], ts[order], weight[order]
+    new_group = np.ones(len(code), np.bool_)
+    new_group[1:] = code[1:] != code[:-1]
+    new_run = new_group.copy()
+    new_run[1:] |= ts[1:] != ts[:-1]
+    starts = np.flatnonzero(new_run)
+    group_of_run = (np.cumsum(new_group) - 1)[starts]
+    after = np.zeros(len(starts), np.int64)
+    groups = int(new_group.sum())
+    running_counts(weight, np.cumsum(new_run) - 1, group_of_run, np.zeros(groups, int), after)
+    emitted = _expanded(frame, order[starts], ts[starts], group_of_run, after, instants)
+    return emitted, _final_bag(plan, frame, order[starts], group_of_run, after)
+
+
+def _expanded(
+    frame: Frame, example: Ints, begin: Ints, group: Ints, count: Ints, instants: Ints
+) -> Changes:
+    end = np.append(begin[1:], 0)
+    last = np.append(group[1:] != group[:-1], True)
+    first = np.searchsorted(instants, begin)
+    stop = np.where(last, len(instants), np.searchsorted(instants, end))
+    alive = count > 0
+    spans = np.where(alive, stop - first, 0)
+    run, position = native.expand_ranges(first, spans, int(spans.sum()))
+    copies = count[run]
+    run, position = np.repeat(run, copies), np.repeat(position, copies)
+    return Changes(frame.take(example[run]), instants[position], np.ones(len(run), np.int8))
+
+
+def _final_bag(plan: QueryPlan, frame: Frame, example: Ints, group: Ints, count: Ints) -> Bag:
+    last = np.flatnonzero(np.append(group[1:] != group[:-1], True)) if len(group) else group
+    last = last[count[last] > 0]
+    if not len(last):
+        return Bag(None)
+    rows = frame.take(example[last])
+    columns = {f.name: rows.columns[f.name].to_arrow().cast(to_arrow(f.type)) for f in plan.schema}
+    columns[COUNT] = pa.array(count[last])
+    columns[TIME] = pa.array(np.zeros(len(last), np.int64))
+    return Bag(pa.table(columns))
+
+
+def _unpacked(plan: QueryPlan, table: pa.Table) -> tuple[Frame, Ints]:
+    columns = {f.name: from_arrow(table.column(f.name), f.type) for f in plan.schema}
+    return Frame(columns, table.num_rows), table.column(COUNT).to_numpy()

@@ -1,0 +1,84 @@
+"""Evaluate bound expressions over columns. Nothing a row contains raises: errors stay in its row.
+
+`x AND y` is false if either side is, whatever the other does, and OR dually; CASE, IF and COALESCE
+look only at what they need; everywhere else an error in an argument is an error of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from thalweg.exec import kernels
+from thalweg.exec.kernels.user import UserFunction, call_user
+from thalweg.exec.vector import Vector, constant
+from thalweg.plan.expr import Call, Column, Expr, Literal, UserCall, walk
+
+__all__ = ["UserFunction", "evaluate", "used_functions"]
+
+
+def evaluate(
+    expr: Expr,
+    columns: Mapping[str, Vector],
+    length: int,
+    functions: Mapping[str, UserFunction] | None = None,
+) -> Vector:
+    """The value of the expression on each of `length` rows."""
+    with np.errstate(all="ignore"):
+        return Rows(columns, length, functions or {}).evaluate(expr).stretch(length)
+
+
+def used_functions(expr: Expr) -> frozenset[str]:
+    """Names of the user functions an expression calls."""
+    return frozenset(e.name for e in walk(expr) if isinstance(e, UserCall))
+
+
+class Rows:
+    """The rows an expression is evaluated on (the `Scope` of the kernels)."""
+
+    __slots__ = ("columns", "functions", "length")
+
+    def __init__(
+        self, columns: Mapping[str, Vector], length: int, functions: Mapping[str, UserFunction]
+    ) -> None:
+        self.columns = columns
+        self.length = length
+        self.functions = functions
+
+    def evaluate(self, expr: Expr) -> Vector:
+        if isinstance(expr, Column):
+            return self.columns[expr.name]
+        if isinstance(expr, Literal):
+            return constant(expr, 1)
+        if isinstance(expr, Call):
+            return kernels.run(expr, self)
+        if isinstance(expr, UserCall):
+            args = [self.evaluate(a).stretch(self.length) for a in expr.args]
+            return call_user(expr, args, self.length, self.functions)
+        raise TypeError(f"{type(expr).__name__} has no value per row: {expr}")
+
+    def subset(self, rows: npt.NDArray[np.int64]) -> Rows:
+        return Rows(Taken(self.columns, rows), len(rows), self.functions)
+
+
+class Taken(Mapping[str, Vector]):
+    """Some rows of some columns, gathered when first asked for."""
+
+    def __init__(self, columns: Mapping[str, Vector], rows: npt.NDArray[np.int64]) -> None:
+        self._columns = columns
+        self._rows = rows
+        self._cache: dict[str, Vector] = {}
+
+    def __getitem__(self, name: str) -> Vector:
+        if name not in self._cache:
+            self._cache[name] = self._columns[name].take(self._rows)
+        return self._cache[name]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)

@@ -1,0 +1,48 @@
+"""Whatever a worker may be asked to do, behind one door."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from thalweg.exec.expressions import UserFunction
+from thalweg.exec.step import StepResult, StepTask, step
+from thalweg.exec.upkeep import (
+    CleanResult,
+    CleanTask,
+    FoldResult,
+    FoldTask,
+    MergeResult,
+    MergeTask,
+    clean,
+    fold,
+    merge,
+)
+from thalweg.store.packs import PackCache
+
+Job = StepTask | CleanTask | MergeTask | FoldTask
+Result = StepResult | CleanResult | MergeResult | FoldResult
+
+
+def execute(job: Job, cache: PackCache, functions: Mapping[str, UserFunction]) -> Result:
+    """Run one job. A query whose own code fails is reported, not raised: the others go on."""
+    if isinstance(job, StepTask):
+        try:
+            return step(job, cache, functions)
+        except (OSError, MemoryError):
+            raise
+        except Exception as error:
+            shown = traceback.format_exc(limit=-4)
+            return StepResult(job.query, error=f"{type(error).__name__}: {error}\n{shown}")
+    if isinstance(job, CleanTask):
+        return clean(job, cache, functions)
+    if isinstance(job, MergeTask):
+        return merge(job, cache, functions)
+    return fold(job, cache, functions)
+
+
+def execute_all(
+    jobs: Sequence[Job], cache: PackCache, functions: Mapping[str, UserFunction]
+) -> list[Any]:
+    return [execute(job, cache, functions) for job in jobs]

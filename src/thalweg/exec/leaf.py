@@ -1,0 +1,286 @@
+"""Leaves: what a pipeline sees of one input.
+
+Every leaf answers the same three questions: which rows appear in the epoch (`arrivals`), which
+vanish (`departures`), and which rows with a given key are alive at given instants (`probe`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from thalweg.exec import windows
+from thalweg.exec.context import Reject, TaskContext
+from thalweg.exec.filters import judge
+from thalweg.exec.frame import (
+    AFTER_TIME,
+    BEFORE_TIME,
+    Changes,
+    Frame,
+    Ints,
+    concat_frames,
+)
+from thalweg.plan.physical import Leaf
+from thalweg.store import native
+from thalweg.store.hashing import Hashes
+from thalweg.store.packs import FULL_RANGE, Key, Pack, PackMeta
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The part of the rows that a task reads: a range of hashes of `key`, or every n-th slice."""
+
+    key: Key
+    low: int = FULL_RANGE[0]
+    high: int = FULL_RANGE[1]
+    part: int = 0
+    parts: int = 1
+
+
+@dataclass(slots=True)
+class Needles:
+    """What a probe looks for: key hashes and instants (of appearing or vanishing)."""
+
+    hashes: Hashes
+    instants: Ints
+    departing: bool
+    source: int
+
+
+@dataclass(slots=True)
+class Matches:
+    """Pairs (needle, row): the rows' columns and the ends of their lifetimes."""
+
+    needle: Ints
+    frame: Frame
+    ends: Ints | None
+
+
+class LeafReader(Protocol):
+    """What pipelines ask of a leaf."""
+
+    def arrivals(self) -> Changes: ...
+    def departures(self, only_at: InstantSet | None = None) -> Changes: ...
+    def probe(self, needles: Needles, key: Key, want_ends: bool) -> Matches: ...
+    def has_null_keys(self, key: Key) -> bool: ...
+
+
+class InstantSet:
+    """A set of instants with false positives, for asking about millions of others cheaply."""
+
+    def __init__(self, instants: Ints) -> None:
+        size = 1 << max(12, int(len(instants) * 16).bit_length())
+        self.bits = np.zeros(min(size, 1 << 27) // 8, np.uint8)
+        self.base = int(instants.min()) if len(instants) else 0
+        self.is_empty = not len(instants)
+        native.mark_instants(self.bits, instants, self.base)
+
+    def might_hold(self, instants: Ints) -> npt.NDArray[np.bool_]:
+        if self.is_empty:
+            return np.zeros(len(instants), np.bool_)
+        return native.test_instants(self.bits, instants, self.base)  # type: ignore[no-any-return]
+
+
+@dataclass(slots=True)
+class View:
+    """The rows of one pack that pass a leaf's filters, within the task's share.
+
+    `hashes` is there when the share has a key; entries are then in (hash, time) order.
+    """
+
+    pack: Pack
+    ts: Ints
+    rows: Ints | None
+    hashes: Hashes | None
+    erring: list[Reject]
+
+    def picked(self, positions: Ints) -> Ints:
+        return positions if self.rows is None else self.rows[positions]
+
+
+class TimeLeaf:
+    """A time window over the packs of a stream, or a table (no window: always there)."""
+
+    def __init__(
+        self, ctx: TaskContext, leaf: Leaf, position: int, packs: Sequence[PackMeta], share: Share
+    ) -> None:
+        self.ctx = ctx
+        self.leaf = leaf
+        self.position = position
+        self.packs = packs
+        self.share = share
+        self.window = None if leaf.is_table else leaf.time_window
+        self._memo = str(leaf)
+
+    # -- appearing and vanishing rows --------------------------------------------------------
+
+    def arrivals(self) -> Changes:
+        assert self.window is not None
+        low, high = windows.starting_between(self.window, self.ctx.since, self.ctx.until)
+        frames, times = self._between(low, high, note_rejects=True)
+        ts = _flat(times)
+        ends = windows.ends(self.window, ts)
+        begins = windows.starts(self.window, ts)
+        changes = Changes(
+            concat_frames(frames, self.leaf.fields), begins, np.ones(len(ts), np.int8), ends
+        )
+        if self.window.slide is not None and (ends <= begins).any():
+            changes = changes.take(np.flatnonzero(ends > begins))
+        self.ctx.counts[f"arrivals:{self.leaf.alias}"] += len(changes)
+        return changes
+
+    def departures(self, only_at: InstantSet | None = None) -> Changes:
+        assert self.window is not None
+        low, high = windows.ending_between(self.window, self.ctx.since, self.ctx.until)
+        frames, times = self._between(low, high, note_rejects=False, only_at=only_at)
+        ts = _flat(times)
+        ends = windows.ends(self.window, ts)
+        changes = Changes(
+            concat_frames(frames, self.leaf.fields), ends, np.full(len(ts), -1, np.int8), ends
+        )
+        begins = windows.starts(self.window, ts)
+        if self.window.slide is not None and (ends <= begins).any():
+            changes = changes.take(np.flatnonzero(ends > begins))
+        self.ctx.counts[f"departures:{self.leaf.alias}"] += len(changes)
+        return changes
+
+    def _between(
+        self, low: int, high: int, *, note_rejects: bool, only_at: InstantSet | None = None
+    ) -> tuple[list[Frame], list[Ints]]:
+        frames, times = [], []
+        for meta in self.packs:
+            if meta.max_ts < low or meta.min_ts >= high or not meta.rows:
+                continue
+            view = self._view(meta)
+            positions = native.rows_between(view.ts, low, high)
+            if only_at is not None and len(positions):
+                assert self.window is not None
+                ends = windows.ends(self.window, view.ts[positions])
+                positions = positions[only_at.might_hold(ends)]
+            if len(positions):
+                frames.append(self._frame(view.pack, view.picked(positions)))
+                times.append(view.ts[positions])
+            if note_rejects:
+                self._note_rejects(view, low, high)
+        return frames, times
+
+    def _note_rejects(self, view: View, low: int, high: int) -> None:
+        assert self.window is not None
+        for one in view.erring:
+            seen = (one.ts >= low) & (one.ts < high)
+            begins = windows.starts(self.window, one.ts)
+            seen &= windows.ends(self.window, one.ts) > begins
+            rows = np.flatnonzero(seen)
+            if len(rows):
+                self.ctx.rejects.append(
+                    Reject(one.expression, one.codes[rows], begins[rows], one.rows.take(rows))
+                )
+
+    # -- probing -----------------------------------------------------------------------------
+
+    def probe(self, needles: Needles, key: Key, want_ends: bool) -> Matches:
+        low, high = self._alive(needles)
+        bottom = int(low.min()) if len(low) else AFTER_TIME
+        top = int(high.max()) if len(high) else BEFORE_TIME
+        found, frames, times = [], [], []
+        for meta in self.packs:
+            if meta.max_ts < bottom or meta.min_ts > top or not meta.rows:
+                continue
+            view = self._view(meta, key)
+            assert view.hashes is not None
+            begin, count, total = native.match_ranges(
+                needles.hashes, low, high, view.hashes, view.ts
+            )
+            if total:
+                needle, positions = native.expand_ranges(begin, count, total)
+                found.append(needle)
+                frames.append(self._frame(view.pack, view.picked(positions)))
+                times.append(view.ts[positions])
+        self.ctx.counts[f"probes:{self.leaf.alias}"] += len(needles.hashes)
+        ends = None
+        if want_ends and self.window is not None:
+            ends = windows.ends(self.window, _flat(times))
+        return Matches(_flat(found), concat_frames(frames, self.leaf.fields), ends)
+
+    def _alive(self, needles: Needles) -> tuple[Ints, Ints]:
+        """Event times of the rows a needle may meet.
+
+        A result belongs to its latest arrival and its earliest departure; among equals the later
+        (for departures the earlier) source in FROM has it, so each result is made exactly once.
+        """
+        at = needles.instants
+        if self.window is None:
+            return np.full_like(at, BEFORE_TIME), np.full_like(at, AFTER_TIME)
+        after = self.position > needles.source
+        if needles.departing:
+            low = windows.earliest_alive(self.window, at - 1 if after else at)
+            return low, windows.latest_started(self.window, at - 1)
+        low = windows.earliest_alive(self.window, at)
+        return low, windows.latest_started(self.window, at - 1 if after else at)
+
+    def has_null_keys(self, key: Key) -> bool:
+        return any(
+            self.ctx.cache.open(m.name).column(c).null_count for m in self.packs for c in key
+        )
+
+    # -- views -------------------------------------------------------------------------------
+
+    def _view(self, meta: PackMeta, key: Key | None = None) -> View:
+        chosen = self.share.key if key is None else key
+        memo = ("view", meta.name, self._memo, chosen, self.share)
+        found = self.ctx.cache.derived(memo)
+        if found is None:
+            found = self._built(self.ctx.cache.open(meta.name), chosen, key is not None)
+            self.ctx.cache.remember(memo, found)
+        return found  # type: ignore[no-any-return]
+
+    def _built(self, pack: Pack, key: Key, keyed: bool) -> View:
+        ts, rows, hashes = pack.ts, None, None
+        if key or keyed:
+            index = pack.index(key)
+            if key == self.share.key:
+                index = index.within(self.share.low, self.share.high)
+            ts, rows, hashes = index.ts, index.rows, index.hashes
+        elif self.share.parts > 1:
+            cuts = [
+                len(pack) * p // self.share.parts for p in (self.share.part, self.share.part + 1)
+            ]
+            rows, ts = np.arange(*cuts), ts[cuts[0] : cuts[1]]
+        view = View(pack, ts, rows, hashes, [])
+        predicates = self.leaf.filters + self.leaf.hints
+        return self._filtered(view, predicates) if predicates else view
+
+    def _filtered(self, view: View, predicates: Sequence[object]) -> View:
+        rows = np.arange(len(view.ts)) if view.rows is None else view.rows
+        frame = self._frame(view.pack, rows)
+        judged = judge(predicates, frame.columns, frame.length, self.ctx)  # type: ignore[arg-type]
+        kept, erring = judged.passing, []
+        if len(judged.erring):
+            if self.leaf.hints:
+                kept = np.sort(np.concatenate([kept, judged.erring]))
+            else:
+                erring = [
+                    Reject(
+                        str(p), judged.codes[i : i + 1], view.ts[[row]], frame.take(np.array([row]))
+                    )
+                    for i, (p, row) in enumerate(zip(judged.predicates, judged.erring, strict=True))
+                ]
+        hashes = None if view.hashes is None else view.hashes[kept]
+        return View(view.pack, view.ts[kept], rows[kept], hashes, erring)
+
+    def _frame(self, pack: Pack, rows: Ints) -> Frame:
+        columns = {
+            f.name: self.ctx.vector(pack, self.leaf.bare(f.name), f.type).take(rows)
+            for f in self.leaf.fields
+        }
+        return Frame(columns, len(rows))
+
+
+def _flat(arrays: Sequence[Ints]) -> Ints:
+    if len(arrays) == 1:
+        return arrays[0]
+    return np.concatenate(arrays) if arrays else np.empty(0, np.int64)

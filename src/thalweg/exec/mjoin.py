@@ -1,0 +1,115 @@
+"""The n-way join: one pipeline per stream, no intermediate results kept.
+
+A row that appears (or vanishes) probes the other windows in pipeline order; what remains at the
+end are results that appear (or vanish) with it. Each result belongs to exactly one such row, so
+it is made once however the log is cut into epochs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from thalweg.exec.context import TaskContext
+from thalweg.exec.filters import judge, reject
+from thalweg.exec.frame import Changes, Frame, Ints, concat_changes
+from thalweg.exec.leaf import InstantSet, LeafReader, Needles
+from thalweg.plan.logical import Schema
+from thalweg.plan.physical import Pipeline, Probe, QueryPlan
+from thalweg.store import native
+from thalweg.store.hashing import hash_columns
+
+_SORT_NEEDLES = 20_000
+
+
+class Joined:
+    """The joined relation's changes in this epoch."""
+
+    def __init__(self, ctx: TaskContext, plan: QueryPlan, leaves: Sequence[LeafReader]) -> None:
+        self.ctx = ctx
+        self.plan = plan
+        self.leaves = leaves
+        self.schema: Schema = tuple(f for leaf in plan.leaves for f in leaf.fields)
+
+    def arrivals(self, want_ends: bool = False) -> Changes:
+        """Results that appear, with the ends of their lifetimes where wanted and known."""
+        parts = []
+        for pipeline in self.plan.pipelines:
+            source = self.leaves[pipeline.leaf].arrivals()
+            parts.append(self._run(pipeline, source, departing=False, want_ends=want_ends))
+        return self._judged(concat_changes(parts, self.schema), note_rejects=True)
+
+    def departures(self, only_at: InstantSet | None = None) -> Changes:
+        """Results that vanish; with `only_at` at least those that vanish at such instants."""
+        parts = []
+        for pipeline in self.plan.pipelines:
+            source = self.leaves[pipeline.leaf].departures(only_at)
+            parts.append(self._run(pipeline, source, departing=True, want_ends=False))
+        return self._judged(concat_changes(parts, self.schema), note_rejects=False)
+
+    def _run(
+        self, pipeline: Pipeline, changes: Changes, *, departing: bool, want_ends: bool
+    ) -> Changes:
+        if not want_ends:
+            changes.ends = None
+        for probe in pipeline.probes:
+            if not len(changes):
+                break
+            changes = self._probe(pipeline.leaf, probe, changes, departing)
+        return changes
+
+    def _probe(self, source: int, probe: Probe, changes: Changes, departing: bool) -> Changes:
+        changes = _without_null_keys(changes, probe)
+        keys = [changes.frame.columns[c].to_arrow() for c in probe.source]
+        hashes = hash_columns(keys, len(changes))
+        order = _helpful_order(hashes, changes.ts)
+        if order is not None:
+            hashes, changes = hashes[order], changes.take(order)
+        leaf = self.leaves[probe.leaf]
+        needles = Needles(hashes, changes.ts, departing, source)
+        found = leaf.probe(needles, probe.target, want_ends=changes.ends is not None)
+        merged = changes.take(found.needle)
+        merged.frame = Frame({**merged.frame.columns, **found.frame.columns}, len(found.needle))
+        if merged.ends is not None and found.ends is not None:
+            merged.ends = np.minimum(merged.ends, found.ends)
+        elif not self.plan.leaves[probe.leaf].is_table:
+            merged.ends = None
+        predicates = probe.residual
+        if not probe.exact or leaf.has_null_keys(probe.target):
+            predicates = probe.verify + predicates
+        if predicates and len(merged):
+            judged = judge(predicates, merged.frame.columns, len(merged), self.ctx)
+            merged = merged.take(judged.passing)
+        return merged
+
+    def _judged(self, changes: Changes, *, note_rejects: bool) -> Changes:
+        """Predicates that may raise, asked of whole results only."""
+        if not self.plan.top or not len(changes):
+            return changes
+        judged = judge(self.plan.top, changes.frame.columns, len(changes), self.ctx)
+        if note_rejects and len(judged.erring):
+            reject(judged, changes.frame, changes.ts, self.ctx)
+        return changes.take(judged.passing)
+
+
+def _without_null_keys(changes: Changes, probe: Probe) -> Changes:
+    """NULL joins nothing."""
+    keep = None
+    for column in probe.source:
+        valid = changes.frame.columns[column].valid
+        if valid is not None:
+            keep = valid if keep is None else keep & valid
+    if keep is None or keep.all():
+        return changes
+    return changes.take(np.flatnonzero(keep))
+
+
+def _helpful_order(hashes: np.ndarray, ts: Ints) -> Ints | None:  # type: ignore[type-arg]
+    """Sorted needles turn random look-ups into a merge; runs that are sorted already are left."""
+    if len(hashes) < _SORT_NEEDLES:
+        return None
+    falls = int(np.count_nonzero(hashes[1:] < hashes[:-1]))
+    if falls < len(hashes) // 1000 + 16:
+        return None
+    return native.key_time_order(hashes, ts)  # type: ignore[no-any-return]

@@ -1,0 +1,92 @@
+"""Total order of values as integers: NULL first, NaN above all numbers, text by its bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from thalweg.exec.frame import Ints
+from thalweg.exec.vector import Vector, concat
+
+_TOP = np.int64(2**63 - 1)
+
+
+def order_codes(vectors: list[Vector]) -> list[Ints]:
+    """One int64 code per value, comparable across all the given vectors of one type."""
+    name = vectors[0].type.name
+    if name in ("FLOAT", "DOUBLE"):
+        return [_float_codes(np.asarray(v.data)) for v in vectors]
+    if name in ("STRING", "BINARY", "DECIMAL"):
+        return _ranked(vectors)
+    return [np.asarray(v.data).astype(np.int64) for v in vectors]
+
+
+def _float_codes(values: np.ndarray) -> Ints:  # type: ignore[type-arg]
+    wide = values.astype(np.float64) + 0.0
+    bits = wide.view(np.int64).copy()
+    negative = bits < 0
+    bits[negative] = np.int64(-(2**63)) - bits[negative] - 1
+    bits[np.isnan(wide)] = _TOP
+    return bits
+
+
+def decode_floats(codes: Ints) -> np.ndarray:  # type: ignore[type-arg]
+    """The doubles that float codes stand for."""
+    bits = codes.copy()
+    negative = bits < 0
+    bits[negative] = np.int64(-(2**63)) - bits[negative] - 1
+    values = bits.view(np.float64).copy()
+    values[codes == _TOP] = np.nan
+    return values
+
+
+def _ranked(vectors: list[Vector]) -> list[Ints]:
+    whole = concat(vectors).data
+    ranks = _ranks(whole)
+    cuts = np.cumsum([len(v) for v in vectors])[:-1]
+    return list(np.split(ranks, cuts))
+
+
+def _ranks(array: pa.Array) -> Ints:
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    encoded = array.dictionary_encode()
+    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    if not len(order):
+        return np.zeros(len(array), np.int64)
+    codes = pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False)
+    return rank[codes]
+
+
+def row_codes(columns: list[Vector], length: int) -> Ints:
+    """Equal codes for equal rows (NULL equals NULL, NaN equals NaN, -0.0 equals 0.0)."""
+    found = np.zeros(length, np.int64)
+    for column in columns:
+        codes = order_codes([column])[0]
+        if column.valid is not None:
+            codes = np.where(column.valid, codes, 0)
+            found = _paired(found, column.valid.astype(np.int64))
+        found = _paired(found, codes)
+    return found
+
+
+def _paired(left: Ints, right: Ints) -> Ints:
+    """Codes of pairs, kept small by renumbering."""
+    _, a = np.unique(left, return_inverse=True)
+    distinct, b = np.unique(right, return_inverse=True)
+    return np.asarray(a.astype(np.int64) * max(len(distinct), 1) + b, np.int64)
+
+
+def lexical_order(columns: list[Vector], first: list[Ints]) -> Ints:
+    """Permutation by the given integer keys, then by the columns' values, NULL first."""
+    keys: list[Ints] = []
+    for column in columns:
+        codes = order_codes([column])[0]
+        if column.valid is not None:
+            keys.append(column.valid.astype(np.int64))
+            codes = np.where(column.valid, codes, 0)
+        keys.append(codes)
+    return np.lexsort(list(reversed(first + keys)))

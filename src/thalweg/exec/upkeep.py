@@ -1,0 +1,184 @@
+"""Upkeep of packs: taking late rows out, merging small packs, merging group states.
+
+None of this changes a row that anybody can still see.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.exec.expressions import UserFunction
+from thalweg.exec.groupstate import HASH, ROWS, SECOND, StatePack
+from thalweg.store.packs import TIME, Key, PackCache, PackMeta, arrange, write_pack
+
+
+@dataclass(frozen=True, slots=True)
+class CleanTask:
+    """Split a pack into the rows that are in time and the late ones."""
+
+    stream: str
+    pack: PackMeta
+    bound: int
+    columns: tuple[str, ...]
+    keys: tuple[Key, ...]
+    prefix: str
+
+
+@dataclass(slots=True)
+class CleanResult:
+    stream: str
+    old: str
+    kept: PackMeta | None
+    late: PackMeta
+
+
+def clean(task: CleanTask, cache: PackCache, functions: Mapping[str, UserFunction]) -> CleanResult:
+    pack = cache.open(task.pack.name)
+    late = pack.ts < task.bound
+    table = pack.table.select(list(task.columns))
+    kept = None
+    if not late.all():
+        rows = np.flatnonzero(~late)
+        arranged = arrange(table.take(pa.array(rows)), pack.ts[rows], task.keys)
+        kept = write_pack(cache.storage, _name(task.prefix, "log"), arranged, task.pack.seq)
+    rows = np.flatnonzero(late)
+    rejected = table.take(pa.array(rows))
+    rejected = rejected.append_column("__reason", pa.array(["late"] * len(rows)))
+    rejected = rejected.append_column(TIME, pa.array(pack.ts[rows]))
+    meta = write_pack(cache.storage, _name(task.prefix, "late"), rejected, task.pack.seq)
+    return CleanResult(task.stream, task.pack.name, kept, meta)
+
+
+@dataclass(frozen=True, slots=True)
+class MergeTask:
+    """Several neighbouring packs of a stream into one, without rows older than `low`."""
+
+    stream: str
+    packs: tuple[PackMeta, ...]
+    low: int
+    columns: tuple[str, ...]
+    keys: tuple[Key, ...]
+    prefix: str
+
+
+@dataclass(slots=True)
+class MergeResult:
+    stream: str
+    old: tuple[str, ...]
+    merged: PackMeta | None
+
+
+def merge(task: MergeTask, cache: PackCache, functions: Mapping[str, UserFunction]) -> MergeResult:
+    tables, times = [], []
+    for meta in task.packs:
+        pack = cache.open(meta.name)
+        table, ts = pack.table.select(list(task.columns)), pack.ts
+        if meta.min_ts < task.low:
+            rows = np.flatnonzero(ts >= task.low)
+            table, ts = table.take(pa.array(rows)), ts[rows]
+        tables.append(table)
+        times.append(ts)
+    whole = pa.concat_tables(tables).combine_chunks()
+    old = tuple(p.name for p in task.packs)
+    if not whole.num_rows:
+        return MergeResult(task.stream, old, None)
+    arranged = arrange(whole, np.concatenate(times), task.keys)
+    seq = task.packs[-1].seq
+    merged = write_pack(cache.storage, _name(task.prefix, "merged"), arranged, seq)
+    return MergeResult(task.stream, old, merged)
+
+
+@dataclass(frozen=True, slots=True)
+class FoldTask:
+    """Several packs of group state, oldest first, into one: the newest row of each group.
+
+    `oldest` says that nothing older exists, so that groups that are gone can be forgotten.
+    """
+
+    query: str
+    slot: str
+    packs: tuple[StatePack, ...]
+    oldest: bool
+    prefix: str
+
+
+@dataclass(slots=True)
+class FoldResult:
+    query: str
+    slot: str
+    old: tuple[str, ...]
+    folded: StatePack | None
+
+
+def fold(task: FoldTask, cache: PackCache, functions: Mapping[str, UserFunction]) -> FoldResult:
+    tables = [cache.open(p.meta.name).table for p in task.packs]
+    columns, owner = _stacked(tables)
+    keep = _newest(columns, owner)
+    if task.oldest:
+        keep = keep[columns[ROWS][keep] != 0]
+    old = tuple(p.meta.name for p in task.packs)
+    if not len(keep):
+        return FoldResult(task.query, task.slot, old, None)
+    sides = []
+    for prefix in dict.fromkeys(p for pack in task.packs for p, _ in pack.sides):
+        side, begin = _side(task, cache, prefix, columns, owner, keep)
+        columns[f"{prefix}begin"][keep] = begin
+        name = _name(task.prefix, f"{task.slot}-{prefix}")
+        write_pack(cache.storage, name, side)
+        sides.append((prefix, name))
+    table = pa.table({n: pa.array(v[keep]) for n, v in columns.items()})
+    meta = write_pack(cache.storage, _name(task.prefix, task.slot), table)
+    return FoldResult(task.query, task.slot, old, StatePack(meta, tuple(sides)))
+
+
+def _stacked(tables: Sequence[pa.Table]) -> tuple[dict[str, np.ndarray], np.ndarray]:  # type: ignore[type-arg]
+    names = dict.fromkeys(n for t in tables for n in t.column_names)
+    columns = {
+        n: np.concatenate(
+            [
+                t.column(n).to_numpy() if n in t.column_names else np.zeros(t.num_rows, np.int64)
+                for t in tables
+            ]
+        )
+        for n in names
+    }
+    owner = np.repeat(np.arange(len(tables)), [t.num_rows for t in tables])
+    return columns, owner
+
+
+def _newest(columns: Mapping[str, np.ndarray], owner: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    """Rows to keep, in hash order."""
+    first, second = columns[HASH].view(np.uint64), columns[SECOND].view(np.uint64)
+    order = np.lexsort((owner, second, first))
+    last = np.ones(len(order), np.bool_)
+    same = (first[order][1:] == first[order][:-1]) & (second[order][1:] == second[order][:-1])
+    last[:-1] = ~same
+    return order[last]
+
+
+def _side(
+    task: FoldTask,
+    cache: PackCache,
+    prefix: str,
+    columns: Mapping[str, np.ndarray],  # type: ignore[type-arg]
+    owner: np.ndarray,  # type: ignore[type-arg]
+    keep: np.ndarray,  # type: ignore[type-arg]
+) -> tuple[pa.Table, np.ndarray]:  # type: ignore[type-arg]
+    """The candidates of the kept groups, laid end to end."""
+    tables = [cache.open(dict(p.sides)[prefix]).table for p in task.packs]
+    starts = np.concatenate([[0], np.cumsum([t.num_rows for t in tables])])
+    begin = columns[f"{prefix}begin"][keep] + starts[owner[keep]]
+    count = columns[f"{prefix}count"][keep]
+    offsets = np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int64)
+    rows = np.repeat(begin - offsets, count) + np.arange(int(count.sum()))
+    whole = pa.concat_tables(tables).combine_chunks()
+    return whole.take(pa.array(rows)), offsets
+
+
+def _name(prefix: str, kind: str) -> str:
+    return f"{prefix}{kind}-{uuid.uuid4().hex[:16]}.arrow"

@@ -1,0 +1,1 @@
+"""Text to bound statements: the SQL dialect, the catalog and the binder."""

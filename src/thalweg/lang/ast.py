@@ -1,0 +1,309 @@
+"""Statements as parsed, before any name is resolved.
+
+Scalar expressions stay sqlglot trees (each node knows its offset in the text, `meta["at"]`);
+everything that is ours (windows, clauses, statements) is a frozen dataclass. The whole language is
+here; what a version cannot run yet is refused by the binder, not by the parser.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from thalweg.plan.logical import EmitKind
+
+
+@dataclass(frozen=True, slots=True)
+class NowWindow:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class UnboundedWindow:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class RangeWindow:
+    range: int
+    slide: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowsWindow:
+    rows: int
+    partition_by: tuple[exp.Expression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWindow:
+    gap: int
+
+
+@dataclass(frozen=True, slots=True)
+class LandmarkWindow:
+    """Since a fixed instant, or since the last multiple of `every`."""
+
+    at: exp.Expression | None = None
+    every: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FromToWindow:
+    start: exp.Expression
+    end: exp.Expression
+
+
+@dataclass(frozen=True, slots=True)
+class SizeWindow:
+    """Aurora's window of `size` units advancing by `advance`."""
+
+    size: exp.Expression
+    advance: exp.Expression
+
+
+WindowClause = (
+    NowWindow
+    | UnboundedWindow
+    | RangeWindow
+    | RowsWindow
+    | SessionWindow
+    | LandmarkWindow
+    | FromToWindow
+    | SizeWindow
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelClause:
+    """`attr = polynomial in t`, or `FIT attr DEGREE n WITHIN e`."""
+
+    attribute: str
+    polynomial: exp.Expression | None = None
+    degree: int | None = None
+    within: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One item of FROM."""
+
+    name: str | None
+    subquery: Query | None
+    window: WindowClause | None
+    alias: str | None
+    models: tuple[ModelClause, ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class JoinClause:
+    """An explicit JOIN that is not a plain inner one."""
+
+    kind: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorClause:
+    attribute: exp.Expression
+    within: float
+    relative: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SampleClause:
+    every: int | None = None
+    rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QosClause:
+    """LATENCY, LOSS or VALUE graph: a piecewise linear function given by its corners."""
+
+    kind: str
+    column: str | None
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IntoClause:
+    """FILES 'path' FORMAT f, SPARK 'format' OPTIONS (...), TABLE name, CONSOLE or a changelog."""
+
+    kind: str
+    target: str
+    format: str | None
+    options: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    kind: EmitKind | None
+    distinct: bool
+    items: tuple[exp.Expression, ...]
+    sources: tuple[Source, ...]
+    joins: tuple[JoinClause, ...]
+    conditions: tuple[exp.Expression, ...]
+    group_by: tuple[exp.Expression, ...]
+    grouping: str | None
+    having: exp.Expression | None
+    order_by: tuple[exp.Expression, ...]
+    limit: exp.Expression | None
+    errors: tuple[ErrorClause, ...]
+    sample: SampleClause | None
+    qos: tuple[QosClause, ...]
+    into: IntoClause | None
+    options: tuple[tuple[str, Any], ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetOperation:
+    operator: str
+    left: Query
+    right: Query
+    at: int
+
+
+Query = Select | SetOperation
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDefinition:
+    name: str
+    type: str
+    precision: int
+    scale: int
+    nullable: bool
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceClause:
+    """FROM FILES 'path' FORMAT f, FROM SPARK 'format', FROM SENSOR 'url'."""
+
+    kind: str
+    target: str
+    format: str | None
+    options: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateStream:
+    name: str
+    columns: tuple[ColumnDefinition, ...]
+    timestamp: str | None
+    unit: str | None
+    order_by: tuple[str, ...]
+    lateness: int
+    idle: int | None
+    idle_never: bool
+    ahead: int | None
+    key: tuple[str, ...]
+    unique: tuple[str, ...]
+    retain: int | None
+    retain_rows: int | None
+    source: SourceClause | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    name: str
+    columns: tuple[ColumnDefinition, ...]
+    source: SourceClause
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class CreateQuery:
+    name: str
+    query: Query
+    text: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class SelectStatement:
+    """A bare SELECT: a query whose name the engine chooses."""
+
+    query: Query
+    text: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView:
+    name: str
+    query: Query
+    retain: int | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class CreateAlert:
+    name: str
+    query: Select
+    within: tuple[tuple[str, int], ...]
+    domains: tuple[tuple[exp.Expression, exp.Expression, exp.Expression], ...]
+    when: exp.Expression
+    clear_below: exp.Expression | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class AlterQuery:
+    name: str
+    window_source: str | None
+    window: WindowClause | None
+    options: tuple[tuple[str, Any], ...]
+    query: Query | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manage:
+    """PAUSE, RESUME or DROP of something named."""
+
+    verb: str
+    kind: str
+    name: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Invoke:
+    name: str
+    moment: exp.Expression | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    what: str
+    name: str | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    mode: str | None
+    statement: SelectStatement | CreateQuery | str
+    at: int
+
+
+Statement = (
+    CreateStream
+    | CreateTable
+    | CreateQuery
+    | CreateView
+    | CreateAlert
+    | SelectStatement
+    | AlterQuery
+    | Manage
+    | Invoke
+    | Show
+    | Explain
+)

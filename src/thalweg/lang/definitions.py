@@ -1,0 +1,77 @@
+"""CREATE STREAM and CREATE TABLE: from parsed columns and clauses to catalog entries."""
+
+from __future__ import annotations
+
+from thalweg.errors import ConfigError, DuplicateName, NotAvailableYet, TypeMismatch
+from thalweg.lang import ast
+from thalweg.lang.durations import unit_micros
+from thalweg.lang.parser import place
+from thalweg.plan.catalog import DEFAULT_IDLE, SourceSpec, StreamDef
+from thalweg.plan.logical import Field, Schema
+from thalweg.plan.types import type_named
+
+FILE_FORMATS = ("parquet", "csv", "json")
+
+
+def stream_definition(statement: ast.CreateStream, text: str) -> StreamDef:
+    if statement.timestamp is not None:
+        names = {c.name.lower(): c.name for c in statement.columns}
+        timestamp = names.get(statement.timestamp.lower(), statement.timestamp)
+    else:
+        timestamp = None
+    idle = None if statement.idle_never else (statement.idle or DEFAULT_IDLE)
+    try:
+        return StreamDef(
+            statement.name,
+            fields_of(statement.columns, text),
+            timestamp,
+            unit=unit_micros(statement.unit or "us") or 1,
+            order_by=statement.order_by,
+            lateness=statement.lateness,
+            idle=idle,
+            ahead=statement.ahead,
+            key=statement.key,
+            unique=statement.unique,
+            retain=statement.retain,
+            retain_rows=statement.retain_rows,
+            source=source_spec(statement.source, text, statement.at),
+        )
+    except ConfigError as error:
+        raise error.at(text, *place(text, statement.at)) from None
+
+
+def fields_of(columns: tuple[ast.ColumnDefinition, ...], text: str) -> Schema:
+    fields: list[Field] = []
+    for column in columns:
+        dtype = type_named(column.type, column.precision, column.scale)
+        if dtype is None:
+            raise TypeMismatch(
+                f"unknown type {column.type}",
+                remedy="use BOOLEAN, INT, BIGINT, DOUBLE, STRING, DATE, TIMESTAMP, DECIMAL(p,s), ...",
+            ).at(text, *place(text, column.at))
+        if any(f.name.lower() == column.name.lower() for f in fields):
+            raise DuplicateName(f"column {column.name} stands twice").at(
+                text, *place(text, column.at)
+            )
+        if column.name.startswith("__"):
+            raise ConfigError(f"{column.name}: names starting with __ are reserved").at(
+                text, *place(text, column.at)
+            )
+        fields.append(Field(column.name, dtype, column.nullable))
+    return tuple(fields)
+
+
+def source_spec(source: ast.SourceClause | None, text: str, at: int) -> SourceSpec:
+    if source is None:
+        return SourceSpec("frame")
+    if source.kind != "FILES":
+        raise NotAvailableYet(
+            f"FROM {source.kind} is not available yet",
+            remedy="hand the streaming DataFrame over with engine.stream(name, df, ...)",
+        ).at(text, *place(text, at))
+    form = source.format or "parquet"
+    if form not in FILE_FORMATS:
+        raise ConfigError(
+            f"FORMAT {form} is unknown", remedy="one of " + ", ".join(FILE_FORMATS)
+        ).at(text, *place(text, at))
+    return SourceSpec("files", source.target, form, source.options)

@@ -1,0 +1,302 @@
+"""The dialect: statements and clauses are ours, scalar expressions are sqlglot's (Spark flavour).
+
+`parse(text)` gives typed statements or raises `ParseError` with the place; no other exception
+leaves it, whatever the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import SqlglotError
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokens import Token, TokenType
+
+from thalweg.errors import ParseError, ThalwegError
+from thalweg.lang.ast import Query, Statement, WindowClause
+from thalweg.lang.durations import to_micros, unit_micros
+
+T = TypeVar("T")
+
+_NOT_AN_ALIAS = frozenset(
+    "WHERE GROUP HAVING ORDER LIMIT ERROR SAMPLE QOS INTO WITH MODEL WITHIN WHEN DOMAIN CLEAR ON "
+    "JOIN INNER LEFT RIGHT FULL CROSS NATURAL SEMI ANTI ASOF UNION EXCEPT INTERSECT USING RETAIN "
+    "FROM SELECT AS SET".split()
+)  # fmt: skip
+_LONGEST_STATEMENT = 200_000
+
+
+class Dialect(Spark):
+    """Spark's tokens, with no statement swallowed whole as an opaque command."""
+
+    class Tokenizer(Spark.Tokenizer):
+        COMMANDS: set[TokenType] = set()
+        KEYWORDS = {  # noqa: RUF012
+            k: v
+            for k, v in Spark.Tokenizer.KEYWORDS.items()
+            if v not in (TokenType.COMMAND, TokenType.HINT)
+        }
+
+
+class Cursor(SparkParser):
+    """sqlglot's expression parser with every function left as written, plus small helpers."""
+
+    FUNCTIONS: dict[str, Callable[..., Any]] = {}  # noqa: RUF012
+    FUNCTION_PARSERS = {  # noqa: RUF012
+        k: v for k, v in SparkParser.FUNCTION_PARSERS.items() if k in ("CAST", "TRY_CAST", "EXTRACT")
+    }
+    NO_PAREN_FUNCTIONS: dict[TokenType, Any] = {}  # noqa: RUF012
+    STRICT_CAST = True
+
+    def load(self, tokens: list[Token], text: str) -> None:
+        self.reset()
+        self.sql = text
+        self._chunks = [tokens]
+        self._chunk_index = 0
+        self._advance_chunk()
+
+    # -- place -------------------------------------------------------------------------------
+
+    def offset(self) -> int:
+        """Where the next token starts; the end of the text when there is none."""
+        return int(self._curr.start) if self._curr else len(self.sql.rstrip())
+
+    def fail(self, message: str, remedy: str | None = None, at: int | None = None) -> NoReturn:
+        line, column = place(self.sql, self.offset() if at is None else at)
+        raise ParseError(message, remedy=remedy, text=self.sql, line=line, column=column)
+
+    def unexpected(self, wanted: str) -> NoReturn:
+        found = f"found {self._curr.text!r}" if self._curr else "the text ends"
+        self.fail(f"expected {wanted}, {found}")
+
+    def _parse_unary(self) -> exp.Expr | None:
+        start = self.offset()
+        node = super()._parse_unary()
+        if node is not None:
+            node.meta.setdefault("at", start)
+        return node
+
+    def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> exp.Expr | None:
+        """After a function call: our `WITHIN (5%)` or `WITHIN (8 BUCKETS)`, then SQL's own."""
+        node = super()._parse_window(this, alias)
+        if node is not None and self.peek("WITHIN", "("):
+            self._advance(2)
+            amount = self.number("an error bound")
+            kind = "%" if self._match(TokenType.MOD) else "buckets"
+            if kind == "buckets":
+                self.need("BUCKETS")
+            self.symbol(TokenType.R_PAREN, ")")
+            node.meta["within"] = (amount, kind)
+        return node
+
+    # -- helpers -----------------------------------------------------------------------------
+
+    def word(self, *texts: str) -> bool:
+        return bool(self._match_text_seq(*texts))
+
+    def peek(self, *texts: str) -> bool:
+        return bool(self._match_text_seq(*texts, advance=False))
+
+    def need(self, *texts: str) -> None:
+        if not self.word(*texts):
+            self.unexpected(" ".join(texts))
+
+    def symbol(self, token: TokenType, shown: str) -> None:
+        if not self._match(token):
+            self.unexpected(f"'{shown}'")
+
+    def name(self, what: str = "a name") -> str:
+        if self._curr and self._curr.token_type in (TokenType.STRING, TokenType.NUMBER):
+            self.unexpected(what)
+        node = self._parse_id_var()
+        if node is None:
+            self.unexpected(what)
+        return str(node.name)
+
+    def dotted_name(self, what: str = "a name") -> str:
+        """`trades` or `trades.rejects`."""
+        text = self.name(what)
+        while self._match(TokenType.DOT):
+            text += "." + self.name(what)
+        return text
+
+    def string(self, what: str) -> str:
+        if not self._match(TokenType.STRING):
+            self.unexpected(what)
+        return str(self._prev.text)
+
+    def integer(self, what: str) -> int:
+        if self._match(TokenType.NUMBER) and self._prev.text.isdigit():
+            return int(self._prev.text)
+        self._retreat(self._index)
+        self.unexpected(what)
+
+    def number(self, what: str) -> float:
+        sign = -1.0 if self._match(TokenType.DASH) else 1.0
+        if not self._match(TokenType.NUMBER):
+            self.unexpected(what)
+        try:
+            return sign * float(self._prev.text)
+        except ValueError:
+            self.unexpected(what)
+
+    def expression_(self) -> exp.Expr:
+        node = self._parse_disjunction()
+        if node is None:
+            self.unexpected("an expression")
+        return node
+
+    def listed(self, item: Callable[[], T]) -> tuple[T, ...]:
+        found = [item()]
+        while self._match(TokenType.COMMA):
+            found.append(item())
+        return tuple(found)
+
+    def wrapped(self, item: Callable[[], T]) -> tuple[T, ...]:
+        self.symbol(TokenType.L_PAREN, "(")
+        found = self.listed(item)
+        self.symbol(TokenType.R_PAREN, ")")
+        return found
+
+    def duration(self) -> int:
+        """`5 MINUTES`, `INTERVAL 5 MINUTES`, `INTERVAL '5' MINUTES` or `INTERVAL '5 minutes'`."""
+        at = self.offset()
+        self._match(TokenType.INTERVAL)
+        if not self._match_set((TokenType.NUMBER, TokenType.STRING)):
+            self.unexpected("a duration such as 5 MINUTES")
+        amount, _, unit = str(self._prev.text).strip().partition(" ")
+        if not unit:
+            if not self._curr or unit_micros(self._curr.text) is None:
+                self.unexpected("a unit of time such as SECONDS, MINUTES or DAYS")
+            unit = str(self._curr.text)
+            self._advance()
+        try:
+            return to_micros(amount, unit.strip())
+        except ThalwegError as error:
+            raise error.at(self.sql, *place(self.sql, at)) from None
+        except ArithmeticError:
+            self.fail(f"{amount!r} is not a number", at=at)
+
+    def alias(self) -> str | None:
+        if self._match(TokenType.ALIAS):
+            return self.name("an alias")
+        if (
+            self._curr
+            and self._curr.text.upper() not in _NOT_AN_ALIAS
+            and self._curr.token_type in self.ID_VAR_TOKENS | {TokenType.IDENTIFIER}
+        ):
+            return self.name("an alias")
+        return None
+
+    def options(self) -> tuple[tuple[str, Any], ...]:
+        """`(name = value, ...)`; names may be strings or dotted, as Spark's options are."""
+        return self.wrapped(self._option)
+
+    def _option(self) -> tuple[str, Any]:
+        quoted = self._match(TokenType.STRING)
+        key = str(self._prev.text) if quoted else self.dotted_name("an option")
+        if not self._match(TokenType.EQ):
+            self.unexpected("'='")
+        return key, self._option_value()
+
+    def _option_value(self) -> Any:
+        if self._match(TokenType.STRING):
+            return str(self._prev.text)
+        if self._match(TokenType.TRUE):
+            return True
+        if self._match(TokenType.FALSE):
+            return False
+        if self._curr and self._curr.token_type in (TokenType.NUMBER, TokenType.DASH):
+            value = self.number("a value")
+            return int(value) if value == int(value) else value
+        return self.name("a value")
+
+
+def place(text: str, offset: int) -> tuple[int, int]:
+    """1-based line and column of an offset."""
+    before = text[:offset]
+    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
+
+def offset_of(node: exp.Expr) -> int | None:
+    """Where an expression starts in its text, if any part of it knows."""
+    found = [n.meta["at"] for n in node.walk() if "at" in n.meta]
+    return min(found) if found else None
+
+
+def parse(text: str) -> tuple[Statement, ...]:
+    """The statements of a script, separated by semicolons."""
+    from thalweg.lang.statements import parse_statement
+
+    return tuple(_each(text, parse_statement))
+
+
+def parse_query(text: str) -> Query:
+    """One SELECT (or set operation), with or without a closing semicolon."""
+    from thalweg.lang.selects import parse_select
+
+    found = _each(text, parse_select)
+    if len(found) != 1:
+        raise ParseError("expected one SELECT", text=text, line=1, column=1)
+    return found[0]
+
+
+def parse_window(text: str) -> WindowClause:
+    """One window in its brackets, such as `[RANGE 5 MINUTES]`."""
+    from thalweg.lang.selects import window_clause
+
+    found = _each(text, window_clause)
+    if len(found) != 1:
+        raise ParseError("expected one window", text=text, line=1, column=1)
+    return found[0]
+
+
+def _each(text: str, rule: Callable[[Cursor], T]) -> list[T]:
+    if len(text) > _LONGEST_STATEMENT:
+        raise ParseError(
+            f"the script has {len(text)} characters, the limit is {_LONGEST_STATEMENT}",
+            remedy="split it, or register many queries through Engine.query",
+        )
+    try:
+        cursor = Cursor(dialect=Dialect())
+        found = []
+        for tokens in _statements(text):
+            cursor.load(tokens, text)
+            found.append(rule(cursor))
+            if cursor._curr:
+                cursor.unexpected("the end of the statement")
+        return found
+    except ThalwegError:
+        raise
+    except SqlglotError as error:
+        raise _translated(error, text) from None
+    except RecursionError:
+        raise ParseError("the statement is nested too deeply", remedy="flatten it") from None
+    except (AttributeError, TypeError, ValueError, KeyError, IndexError, AssertionError) as error:
+        # sqlglot's own slips on malformed text; the text is at fault, not the user's program
+        raise ParseError(f"the text cannot be read as a statement ({error})") from None
+
+
+def _statements(text: str) -> list[list[Token]]:
+    chunks: list[list[Token]] = [[]]
+    for token in Dialect().tokenize(text):
+        if token.token_type == TokenType.SEMICOLON:
+            chunks.append([])
+        else:
+            chunks[-1].append(token)
+    return [c for c in chunks if c]
+
+
+def _translated(error: SqlglotError, text: str) -> ParseError:
+    details = getattr(error, "errors", None) or [{}]
+    line, highlight = details[0].get("line"), details[0].get("highlight")
+    message = details[0].get("description") or str(error).splitlines()[0]
+    if line is None:
+        return ParseError(f"the text cannot be read: {message}")
+    rows = text.splitlines() or [""]
+    row = rows[min(line, len(rows)) - 1]
+    column = max(row.find(highlight) if highlight else 0, 0) + 1
+    return ParseError(message, text=text, line=line, column=column)

@@ -1,0 +1,291 @@
+"""Grammar of SELECT: sources with windows and models, and the clauses after them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from thalweg.lang.ast import (
+    ErrorClause,
+    FromToWindow,
+    IntoClause,
+    JoinClause,
+    LandmarkWindow,
+    ModelClause,
+    NowWindow,
+    QosClause,
+    Query,
+    RangeWindow,
+    RowsWindow,
+    SampleClause,
+    Select,
+    SessionWindow,
+    SetOperation,
+    SizeWindow,
+    Source,
+    UnboundedWindow,
+    WindowClause,
+)
+from thalweg.lang.parser import Cursor
+from thalweg.plan.logical import EmitKind
+
+_KINDS = {
+    "ISTREAM": EmitKind.ISTREAM,
+    "DSTREAM": EmitKind.DSTREAM,
+    "RSTREAM": EmitKind.RSTREAM,
+}
+_JOIN_WORDS = ("LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "ASOF", "CROSS", "NATURAL")
+
+
+def parse_select(c: Cursor) -> Query:
+    """A SELECT, or several combined by UNION, EXCEPT or INTERSECT."""
+    left = _operand(c)
+    while c._curr and c._curr.text.upper() in ("UNION", "EXCEPT", "INTERSECT"):
+        at = c.offset()
+        operator = c._curr.text.upper()
+        c._advance()
+        if c.word("ALL"):
+            operator += " ALL"
+        left = SetOperation(operator, left, _operand(c), at)
+    return left
+
+
+def _operand(c: Cursor) -> Query:
+    if c._match(TokenType.L_PAREN):
+        inner = parse_select(c)
+        c.symbol(TokenType.R_PAREN, ")")
+        return inner
+    return _select(c)
+
+
+def _select(c: Cursor) -> Select:
+    at = c.offset()
+    c.need("SELECT")
+    kind = _emit_kind(c)
+    distinct = c.word("DISTINCT")
+    if not distinct:
+        c.word("ALL")
+    items = c.listed(lambda: _item(c))
+    c.need("FROM")
+    sources, joins, conditions = _from(c)
+    if c.word("WHERE"):
+        conditions = (*conditions, c.expression_())
+    group_by, grouping = _group_by(c)
+    having = c.expression_() if c.word("HAVING") else None
+    order_by = _order_by(c)
+    limit = c.expression_() if c.word("LIMIT") else None
+    select = Select(
+        kind, distinct, items, sources, joins, conditions, group_by, grouping, having, order_by,
+        limit, (), None, (), None, (), at,
+    )  # fmt: skip
+    return _closing_clauses(c, select)
+
+
+def _emit_kind(c: Cursor) -> EmitKind | None:
+    if c._curr and c._curr.text.upper() in _KINDS and c._next.token_type not in (
+        TokenType.COMMA, TokenType.FROM, TokenType.DOT, TokenType.ALIAS,
+    ):  # fmt: skip
+        kind = _KINDS[c._curr.text.upper()]
+        c._advance()
+        return kind
+    return None
+
+
+def _item(c: Cursor) -> exp.Expr:
+    at = c.offset()
+    node = c._parse_expression()
+    if node is None:
+        c.unexpected("an expression")
+    node.meta.setdefault("at", at)
+    return node
+
+
+def _from(
+    c: Cursor,
+) -> tuple[tuple[Source, ...], tuple[JoinClause, ...], tuple[exp.Expr, ...]]:
+    sources = [_source(c)]
+    joins: list[JoinClause] = []
+    conditions: list[exp.Expr] = []
+    while True:
+        if c._match(TokenType.COMMA):
+            sources.append(_source(c))
+            continue
+        kind, at = _join_kind(c)
+        if kind is None:
+            return tuple(sources), tuple(joins), tuple(conditions)
+        sources.append(_source(c))
+        if kind not in ("INNER", "CROSS"):
+            joins.append(JoinClause(kind, at))
+        if c.word("ON"):
+            conditions.append(c.expression_())
+        elif c.peek("USING"):
+            c.fail("USING is not part of the language", "write ON a.x = b.x")
+        elif kind not in ("CROSS", "NATURAL"):
+            c.unexpected("ON")
+
+
+def _join_kind(c: Cursor) -> tuple[str | None, int]:
+    at = c.offset()
+    words = []
+    start = c._index
+    while c._curr and c._curr.text.upper() in (*_JOIN_WORDS, "INNER", "OUTER"):
+        words.append(c._curr.text.upper())
+        c._advance()
+    if c.word("JOIN"):
+        kept = [w for w in words if w not in ("INNER", "OUTER")]
+        return " ".join(kept) or "INNER", at
+    c._retreat(start)
+    return None, at
+
+
+def _source(c: Cursor) -> Source:
+    at = c.offset()
+    name, subquery = None, None
+    if c._match(TokenType.L_PAREN):
+        subquery = parse_select(c)
+        c.symbol(TokenType.R_PAREN, ")")
+    else:
+        name = c.dotted_name("a stream or table")
+    window = None
+    if c._curr and c._curr.token_type == TokenType.L_BRACKET:
+        window = window_clause(c)
+    alias = c.alias()
+    models = c.wrapped(lambda: _model(c)) if c.word("MODEL") else ()
+    return Source(name, subquery, window, alias, models, at)
+
+
+def window_clause(c: Cursor) -> WindowClause:
+    """The window in its brackets."""
+    c.symbol(TokenType.L_BRACKET, "[")
+    window = _window_body(c)
+    c.symbol(TokenType.R_BRACKET, "]")
+    return window
+
+
+def _window_body(c: Cursor) -> WindowClause:
+    if c.word("NOW"):
+        return NowWindow()
+    if c.word("UNBOUNDED") or c.word("RANGE", "UNBOUNDED") or c.word("ROWS", "UNBOUNDED"):
+        return UnboundedWindow()
+    if c.word("RANGE"):
+        span = c.duration()
+        return RangeWindow(span, c.duration() if c.word("SLIDE") else None)
+    if c.word("ROWS"):
+        return RowsWindow(c.integer("a number of rows"))
+    if c.word("PARTITION", "BY") or (c._match(TokenType.PARTITION_BY)):
+        by = c.listed(c.expression_)
+        c.need("ROWS")
+        return RowsWindow(c.integer("a number of rows"), by)
+    if c.word("SESSION", "GAP"):
+        return SessionWindow(c.duration())
+    if c.word("LANDMARK"):
+        if c.word("EVERY"):
+            return LandmarkWindow(every=c.duration())
+        return LandmarkWindow(at=c.expression_())
+    if c.word("FROM"):
+        start = c.expression_()
+        c.need("TO")
+        return FromToWindow(start, c.expression_())
+    if c.word("SIZE"):
+        size = c.expression_()
+        c.need("ADVANCE")
+        return SizeWindow(size, c.expression_())
+    c.unexpected(
+        "a window: NOW, RANGE d [SLIDE s], ROWS n, PARTITION BY c ROWS n, UNBOUNDED, SESSION GAP d, "
+        "LANDMARK t, FROM t TO u or SIZE w ADVANCE a"
+    )
+
+
+def _model(c: Cursor) -> ModelClause:
+    if c.word("FIT"):
+        attribute = c.name("an attribute")
+        c.need("DEGREE")
+        degree = c.integer("a degree")
+        c.need("WITHIN")
+        return ModelClause(attribute, degree=degree, within=c.number("an error bound"))
+    attribute = c.name("an attribute")
+    if not c._match(TokenType.EQ):
+        c.unexpected("'='")
+    return ModelClause(attribute, polynomial=c.expression_())
+
+
+def _group_by(c: Cursor) -> tuple[tuple[exp.Expr, ...], str | None]:
+    if not (c._match(TokenType.GROUP_BY) or c.word("GROUP", "BY")):
+        return (), None
+    for word in ("GROUPING SETS", "CUBE", "ROLLUP"):
+        if c.word(*word.split()):
+            return c.wrapped(c.expression_), word
+    return c.listed(c.expression_), None
+
+
+def _order_by(c: Cursor) -> tuple[exp.Expr, ...]:
+    if not (c._match(TokenType.ORDER_BY) or c.word("ORDER", "BY")):
+        return ()
+
+    def ordered() -> exp.Expr:
+        node = c._parse_ordered()
+        if node is None:
+            c.unexpected("an expression")
+        return node
+
+    return c.listed(ordered)
+
+
+def _closing_clauses(c: Cursor, select: Select) -> Select:
+    while True:
+        if c.word("ERROR"):
+            select = replace(select, errors=c.listed(lambda: _error(c)))
+        elif c.word("SAMPLE"):
+            select = replace(select, sample=_sample(c))
+        elif c.word("QOS"):
+            select = replace(select, qos=c.wrapped(lambda: _qos(c)))
+        elif c.word("INTO"):
+            select = replace(select, into=_into(c))
+        elif c.peek("WITH"):
+            c._advance()
+            select = replace(select, options=c.options())
+        else:
+            return select
+
+
+def _error(c: Cursor) -> ErrorClause:
+    attribute = c.expression_()
+    c.need("WITHIN")
+    bound = c.number("an error bound")
+    return ErrorClause(attribute, bound, relative=bool(c._match(TokenType.MOD)))
+
+
+def _sample(c: Cursor) -> SampleClause:
+    if c.word("EVERY"):
+        return SampleClause(every=c.duration())
+    c.need("RATE")
+    return SampleClause(rate=c.number("a rate"))
+
+
+def _qos(c: Cursor) -> QosClause:
+    for kind in ("LATENCY", "LOSS", "VALUE"):
+        if c.word(kind):
+            column = c.name("a column") if kind == "VALUE" else None
+            return QosClause(kind, column, c.wrapped(lambda: _point(c)))
+    c.unexpected("LATENCY, LOSS or VALUE")
+
+
+def _point(c: Cursor) -> tuple[float, float]:
+    x = c.number("a number")
+    c.symbol(TokenType.COLON, ":")
+    return x, c.number("a number")
+
+
+def _into(c: Cursor) -> IntoClause:
+    for kind in ("FILES", "SPARK"):
+        if c.word(kind):
+            target = c.string(f"the {'path' if kind == 'FILES' else 'format'} as a string")
+            form = c.name("a format") if c.word("FORMAT") else None
+            return IntoClause(kind, target, form, c.options() if c.word("OPTIONS") else ())
+    if c.word("CONSOLE"):
+        return IntoClause("CONSOLE", "", None, ())
+    kind = "CHANGELOG" if c.word("CHANGELOG") else "TABLE"
+    c.word("TABLE")
+    return IntoClause(kind, c.name("a name"), None, ())

@@ -1,0 +1,99 @@
+"""What the engine knows by name: streams, tables and user functions, as plain frozen values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from thalweg.errors import ConfigError
+from thalweg.plan.logical import Schema
+from thalweg.plan.types import TIMESTAMP, DataType
+
+DEFAULT_IDLE = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """Where rows come from: `files`, `spark`, or `frame` (handed over as an object)."""
+
+    kind: str
+    target: str = ""
+    format: str | None = None
+    options: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StreamDef:
+    """A stream. `timestamp` None means arrival time; `unit` is µs per tick of an integer column.
+
+    `idle` None waits for ever. `retain` keeps history for that long beyond what queries need.
+    """
+
+    name: str
+    fields: Schema
+    timestamp: str | None
+    unit: int = 1
+    order_by: tuple[str, ...] = ()
+    lateness: int = 0
+    idle: int | None = DEFAULT_IDLE
+    ahead: int | None = None
+    key: tuple[str, ...] = ()
+    unique: tuple[str, ...] = ()
+    retain: int | None = None
+    retain_rows: int | None = None
+    source: SourceSpec = SourceSpec("frame")
+
+    def __post_init__(self) -> None:
+        names = {f.name for f in self.fields}
+        named = [*self.order_by, *self.key, *self.unique]
+        if self.timestamp is not None:
+            named.append(self.timestamp)
+        missing = [n for n in named if n not in names]
+        if missing:
+            raise ConfigError(
+                f"stream {self.name} has no column {missing[0]}",
+                remedy=f"its columns are {', '.join(sorted(names))}",
+            )
+        if self.timestamp is not None:
+            dtype = next(f.type for f in self.fields if f.name == self.timestamp)
+            if dtype != TIMESTAMP and not dtype.is_integer:
+                raise ConfigError(
+                    f"column {self.timestamp} of stream {self.name} is {dtype}, not a time",
+                    remedy="use a TIMESTAMP column, or an integer column with UNIT",
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class TableDef:
+    name: str
+    fields: Schema
+    source: SourceSpec = SourceSpec("frame")
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionDef:
+    """Signature of a registered Python function; the code itself lives with the engine."""
+
+    name: str
+    returns: DataType
+    arguments: tuple[DataType, ...] | None = None
+    deterministic: bool = True
+
+
+@dataclass(slots=True)
+class Catalog:
+    """All names known to one engine; look-ups ignore case."""
+
+    streams: dict[str, StreamDef] = field(default_factory=dict)
+    tables: dict[str, TableDef] = field(default_factory=dict)
+    functions: dict[str, FunctionDef] = field(default_factory=dict)
+
+    def relation(self, name: str) -> StreamDef | TableDef | None:
+        lowered = name.lower()
+        for known in (*self.streams.values(), *self.tables.values()):
+            if known.name.lower() == lowered:
+                return known
+        return None
+
+    def relation_names(self) -> list[str]:
+        return [*self.streams, *self.tables]

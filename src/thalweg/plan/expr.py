@@ -1,0 +1,160 @@
+"""Bound expressions: names resolved, types known, casts explicit.
+
+Values of these classes are frozen, comparable, hashable, printable and picklable; `str()` gives
+SQL text back. Evaluation lives in `thalweg.exec`, one slow and obvious twin in
+`thalweg.testing.reference`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from thalweg.plan.types import DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """Anything with a value per row."""
+
+    type: DataType
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Expr):
+    """A column of the input, by its unique name (`alias.column` below the projection)."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Expr):
+    """A constant: None, bool, int, float, str, bytes, Decimal; TIMESTAMP and INTERVAL as int µs,
+    DATE as int days since 1970."""
+
+    value: Any
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return "NULL"
+        if self.type.name in ("TIMESTAMP", "INTERVAL", "DATE"):
+            return f"{self.type.name} {self.value}"
+        if isinstance(self.value, str):
+            return "'" + self.value.replace("'", "''") + "'"
+        return str(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expr):
+    """A built-in function or operator, named by its key in `thalweg.plan.functions`.
+
+    `cast` and `try_cast` convert to `self.type`. `case` takes cond1, value1, cond2, value2, ...,
+    default (always an odd number of arguments).
+    """
+
+    function: str
+    args: tuple[Expr, ...]
+
+    def __str__(self) -> str:
+        return _call_text(self)
+
+
+@dataclass(frozen=True, slots=True)
+class UserCall(Expr):
+    """A registered Python function, looked up by name when it runs."""
+
+    name: str
+    args: tuple[Expr, ...]
+    deterministic: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.args))})"
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall(Expr):
+    """count, sum, avg, min or max; `argument` is None for count(*)."""
+
+    function: str
+    argument: Expr | None
+
+    def __str__(self) -> str:
+        return f"{self.function}({'*' if self.argument is None else self.argument})"
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """One conjunct of a WHERE or HAVING; `position` is its rank in the text, `text` its source."""
+
+    expr: Expr
+    position: int
+    text: str = field(compare=False, default="")
+
+    def __str__(self) -> str:
+        return self.text or str(self.expr)
+
+
+_INFIX = {
+    "+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "||", "div",
+    "like", "&", "|", "^",
+}  # fmt: skip
+
+
+def _call_text(call: Call) -> str:
+    args = [str(a) for a in call.args]
+    name = call.function
+    if name in _INFIX and len(args) == 2:
+        return f"({args[0]} {name.upper()} {args[1]})"
+    if name in ("cast", "try_cast"):
+        return f"{name.upper()}({args[0]} AS {call.type})"
+    if name == "not":
+        return f"(NOT {args[0]})"
+    if name == "is_null":
+        return f"({args[0]} IS NULL)"
+    if name == "is_not_null":
+        return f"({args[0]} IS NOT NULL)"
+    if name == "in":
+        return f"({args[0]} IN ({', '.join(args[1:])}))"
+    if name == "case":
+        pairs = zip(args[:-1:2], args[1:-1:2], strict=True)
+        whens = " ".join(f"WHEN {c} THEN {v}" for c, v in pairs)
+        return f"CASE {whens} ELSE {args[-1]} END"
+    return f"{name}({', '.join(args)})"
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    if isinstance(expr, (Call, UserCall)):
+        return expr.args
+    if isinstance(expr, AggregateCall) and expr.argument is not None:
+        return (expr.argument,)
+    return ()
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """The expression and all below it, parents first."""
+    yield expr
+    for child in children(expr):
+        yield from walk(child)
+
+
+def transform(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """Rebuild bottom-up, passing every node through `change`."""
+    if isinstance(expr, (Call, UserCall)):
+        args = tuple(transform(a, change) for a in expr.args)
+        if args != expr.args:
+            expr = replace(expr, args=args)
+    elif isinstance(expr, AggregateCall) and expr.argument is not None:
+        argument = transform(expr.argument, change)
+        if argument != expr.argument:
+            expr = replace(expr, argument=argument)
+    return change(expr)
+
+
+def columns_of(expr: Expr) -> frozenset[str]:
+    """Names of the columns an expression reads."""
+    return frozenset(e.name for e in walk(expr) if isinstance(e, Column))

@@ -1,0 +1,27 @@
+"""What the planner may assume about an expression before it runs."""
+
+from __future__ import annotations
+
+from thalweg.plan.expr import Call, Expr, UserCall, walk
+from thalweg.plan.functions.casting import cast_raises
+from thalweg.plan.functions.signature import DEFINITIONS
+
+
+def can_raise(expr: Expr) -> bool:
+    """Whether some row could make the evaluation fail; never wrong when it says no."""
+    return any(_node_raises(e) for e in walk(expr))
+
+
+def _node_raises(expr: Expr) -> bool:
+    if isinstance(expr, UserCall):
+        return True
+    if not isinstance(expr, Call) or expr.function == "try_cast":
+        return False
+    if expr.function == "cast":
+        return cast_raises(expr.args[0].type, expr.type)
+    return DEFINITIONS[expr.function].raises(expr)
+
+
+def is_deterministic(expr: Expr) -> bool:
+    """Whether equal rows always give equal values."""
+    return all(e.deterministic for e in walk(expr) if isinstance(e, UserCall))

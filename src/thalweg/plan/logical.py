@@ -1,0 +1,255 @@
+"""The logical algebra: what a query means, before any decision how to run it.
+
+A relation at instant τ is a bag of rows. `Scan` is a raw stream or table, `Window` turns a stream
+into a relation, `Filter`, `Join`, `Aggregate` and `Project` are relational, `Emit` turns the final
+relation into output (CQL's three operator classes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from enum import Enum
+
+from thalweg.plan.expr import AggregateCall, Column, Expr, Predicate
+from thalweg.plan.types import DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A named, typed column."""
+
+    name: str
+    type: DataType
+    nullable: bool = True
+
+    def column(self) -> Column:
+        return Column(self.type, self.nullable, self.name)
+
+
+Schema = tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """`[RANGE d]` (closed at both ends), `[NOW]` (range 0), `[UNBOUNDED]` (range None).
+
+    With `slide` the content changes only at boundaries b = k·slide and holds b-range ≤ ts < b.
+    """
+
+    range: int | None
+    slide: int | None = None
+
+    def __str__(self) -> str:
+        if self.range is None:
+            return "[UNBOUNDED]"
+        if self.range == 0 and self.slide is None:
+            return "[NOW]"
+        slide = "" if self.slide is None else f" SLIDE {format_duration(self.slide)}"
+        return f"[RANGE {format_duration(self.range)}{slide}]"
+
+
+@dataclass(frozen=True, slots=True)
+class RowWindow:
+    """`[ROWS n]`, or `[PARTITION BY cols ROWS n]` when `partition_by` is not empty.
+
+    `partition_by` holds unique column names (`alias.column`).
+    """
+
+    rows: int
+    partition_by: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        by = f"PARTITION BY {', '.join(self.partition_by)} " if self.partition_by else ""
+        return f"[{by}ROWS {self.rows}]"
+
+
+WindowSpec = TimeWindow | RowWindow
+UNBOUNDED = TimeWindow(None)
+NOW = TimeWindow(0)
+
+_UNITS = ((86_400_000_000, "d"), (3_600_000_000, "h"), (60_000_000, "min"), (1_000_000, "s"),
+          (1_000, "ms"), (1, "µs"))  # fmt: skip
+
+
+def format_duration(micros: int) -> str:
+    """A duration in its largest whole unit."""
+    for size, unit in _UNITS:
+        if micros and micros % size == 0:
+            return f"{micros // size} {unit}"
+    return f"{micros} µs"
+
+
+class EmitKind(Enum):
+    """How the final relation becomes output."""
+
+    ISTREAM = "ISTREAM"
+    DSTREAM = "DSTREAM"
+    RSTREAM = "RSTREAM"
+    RELATION = "RELATION"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An output column: its name and what it computes."""
+
+    name: str
+    expr: Expr
+
+    def field(self) -> Field:
+        return Field(self.name, self.expr.type, self.expr.nullable)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedAggregate:
+    name: str
+    call: AggregateCall
+
+    def field(self) -> Field:
+        return Field(self.name, self.call.type, self.call.nullable)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Any relational node."""
+
+    @property
+    def schema(self) -> Schema:
+        raise AssertionError(f"{type(self).__name__} has no schema")
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scan(Node):
+    """A stream (or static table) under an alias. Fields are named `alias.column`; the event time
+    of a stream's row is not among them unless the stream has it as a column."""
+
+    relation: str
+    alias: str
+    fields: Schema
+    is_table: bool = False
+
+    @property
+    def schema(self) -> Schema:
+        return self.fields
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Node):
+    input: Node
+    window: WindowSpec
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(Node):
+    """Keeps the rows on which every predicate is true."""
+
+    input: Node
+    predicates: tuple[Predicate, ...]
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, slots=True)
+class Join(Node):
+    """The inner join of all inputs in FROM order; without predicates, their product."""
+
+    members: tuple[Node, ...]
+    predicates: tuple[Predicate, ...] = ()
+
+    @property
+    def schema(self) -> Schema:
+        return tuple(f for m in self.members for f in m.schema)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.members
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Node):
+    """One row per distinct key; without keys exactly one row, even over nothing."""
+
+    input: Node
+    keys: tuple[Named, ...]
+    aggregates: tuple[NamedAggregate, ...]
+
+    @property
+    def schema(self) -> Schema:
+        return tuple(k.field() for k in self.keys) + tuple(a.field() for a in self.aggregates)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, slots=True)
+class Project(Node):
+    input: Node
+    columns: tuple[Named, ...]
+
+    @property
+    def schema(self) -> Schema:
+        return tuple(c.field() for c in self.columns)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, slots=True)
+class Emit(Node):
+    """The root of every continuous query."""
+
+    input: Node
+    kind: EmitKind
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and all below it, parents first."""
+    yield node
+    for child in node.inputs:
+        yield from walk(child)
+
+
+def transform(node: Node, change: Callable[[Node], Node]) -> Node:
+    """Rebuild bottom-up, passing every node through `change`."""
+    if isinstance(node, Join):
+        members = tuple(transform(m, change) for m in node.members)
+        if members != node.members:
+            node = replace(node, members=members)
+    elif any(f.name == "input" for f in fields(node)):
+        child = transform(node.inputs[0], change)
+        if child != node.inputs[0]:
+            node = replace(node, input=child)  # type: ignore[call-arg]
+    return change(node)
+
+
+def scans(node: Node) -> tuple[Scan, ...]:
+    """The leaves in FROM order."""
+    return tuple(n for n in walk(node) if isinstance(n, Scan))

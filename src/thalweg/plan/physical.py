@@ -1,0 +1,137 @@
+"""How a query runs: small frozen values, comparable, printable and picklable.
+
+A query is one fragment: leaves (windows over the log), one pipeline per stream that may bring a
+change, then what happens to the joined rows. The routing says how rows are split over tasks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from thalweg.plan.expr import Predicate
+from thalweg.plan.logical import (
+    EmitKind,
+    Named,
+    NamedAggregate,
+    RowWindow,
+    Schema,
+    TimeWindow,
+    WindowSpec,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A windowed stream, or a table (`window` None).
+
+    `filters` decide for good. `hints` may raise: they drop rows on which they are false and are
+    asked again above the join. `post_filters` stand above a row window. `stream_columns` is the
+    whole content of the stream, the tie-break inside an instant, listed for row windows only.
+    """
+
+    alias: str
+    relation: str
+    fields: Schema
+    window: WindowSpec | None
+    filters: tuple[Predicate, ...] = ()
+    hints: tuple[Predicate, ...] = ()
+    post_filters: tuple[Predicate, ...] = ()
+    stream_columns: tuple[str, ...] = ()
+    order_by: tuple[str, ...] = ()
+
+    @property
+    def is_table(self) -> bool:
+        return self.window is None
+
+    @property
+    def is_row_window(self) -> bool:
+        return isinstance(self.window, RowWindow)
+
+    @property
+    def time_window(self) -> TimeWindow:
+        assert isinstance(self.window, TimeWindow)
+        return self.window
+
+    def bare(self, name: str) -> str:
+        """The stream's own name of one of its columns."""
+        return name[len(self.alias) + 1 :]
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One step of a pipeline: look up rows of `leaf` whose `target` equals `source`.
+
+    `verify` repeats the equality where the hash alone does not settle it (`exact` says that it
+    does, for keys without NULLs). `residual` are predicates that can be decided here.
+    """
+
+    leaf: int
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    exact: bool
+    verify: tuple[Predicate, ...] = ()
+    residual: tuple[Predicate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """What a change of one leaf goes through."""
+
+    leaf: int
+    probes: tuple[Probe, ...]
+
+
+class RoutingKind(Enum):
+    """How a fragment's rows are split over tasks."""
+
+    KEYS = "keys"
+    ANY = "any"
+    SINGLE = "one bucket"
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """`columns` holds, per leaf, the stream's columns that are hashed; () reads everything."""
+
+    kind: RoutingKind
+    columns: tuple[tuple[str, ...], ...]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """GROUP BY and its aggregates."""
+
+    keys: tuple[Named, ...]
+    aggregates: tuple[NamedAggregate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """All decisions for one query."""
+
+    leaves: tuple[Leaf, ...]
+    pipelines: tuple[Pipeline, ...]
+    top: tuple[Predicate, ...]
+    grouping: Grouping | None
+    having: tuple[Predicate, ...]
+    columns: tuple[Named, ...]
+    kind: EmitKind
+    routing: Routing
+    needs_netting: bool
+
+    @property
+    def schema(self) -> Schema:
+        return tuple(c.field() for c in self.columns)
+
+    @property
+    def stream_leaves(self) -> tuple[int, ...]:
+        return tuple(i for i, leaf in enumerate(self.leaves) if not leaf.is_table)
+
+    @property
+    def slides(self) -> tuple[int, ...]:
+        windows = (leaf.window for leaf in self.leaves)
+        return tuple(
+            sorted({w.slide for w in windows if isinstance(w, TimeWindow) and w.slide is not None})
+        )

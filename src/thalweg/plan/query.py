@@ -1,0 +1,63 @@
+"""A bound query: its logical plan and options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg.plan.logical import Emit, RowWindow, Scan, Schema, Window, scans, walk
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOptions:
+    """WITH (...) of a query. Options steer how a query runs, never what it answers, except
+    `history`, which says how much of the past it sees."""
+
+    filters: str = "auto"
+    joins: str = "auto"
+    materialize: str = "auto"
+    constraints: str = "exact"
+    history: str | None = None
+    unbounded: bool = False
+    state_limit: int | None = None
+
+
+ALLOWED_OPTIONS: dict[str, tuple[Any, ...] | type] = {
+    "filters": ("auto", "a-greedy", "sweep", "independent", "local-swaps", "fixed"),
+    "joins": ("auto", "mjoin", "xjoin", "cached"),
+    "materialize": ("auto", "none", "p", "c"),
+    "constraints": ("exact", "adaptive", "off"),
+    "history": ("replay", "seed", "none"),
+    "unbounded": bool,
+    "state_limit": int,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """A continuous query whose every name, type and window is settled."""
+
+    root: Emit
+    options: QueryOptions
+    text: str
+
+    @property
+    def schema(self) -> Schema:
+        return self.root.schema
+
+    @property
+    def scans(self) -> tuple[Scan, ...]:
+        return scans(self.root)
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """Names of the streams read, each once, in FROM order."""
+        return tuple(dict.fromkeys(s.relation for s in self.scans if not s.is_table))
+
+    @property
+    def slides(self) -> tuple[int, ...]:
+        """The slides of its windows."""
+        found = (n.window for n in walk(self.root) if isinstance(n, Window))
+        return tuple(
+            sorted({w.slide for w in found if not isinstance(w, RowWindow) and w.slide is not None})
+        )

@@ -1,0 +1,149 @@
+"""The SQL types of the language and their Arrow counterparts.
+
+Time is microseconds since 1970 UTC everywhere: a TIMESTAMP is an int64 count of them, an INTERVAL
+is a difference of two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from thalweg.errors import TypeMismatch
+
+
+@dataclass(frozen=True, slots=True)
+class DataType:
+    """A SQL type; precision and scale matter to DECIMAL only."""
+
+    name: str
+    precision: int = 0
+    scale: int = 0
+
+    def __str__(self) -> str:
+        if self.name == "DECIMAL":
+            return f"DECIMAL({self.precision},{self.scale})"
+        return self.name
+
+    @property
+    def is_integer(self) -> bool:
+        return self.name in _INTEGER_BITS
+
+    @property
+    def is_float(self) -> bool:
+        return self.name in ("FLOAT", "DOUBLE")
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.is_integer or self.is_float or self.name == "DECIMAL"
+
+    @property
+    def bits(self) -> int:
+        """Width of an integer type."""
+        return _INTEGER_BITS[self.name]
+
+
+_INTEGER_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+
+NULL = DataType("NULL")
+BOOLEAN = DataType("BOOLEAN")
+TINYINT = DataType("TINYINT")
+SMALLINT = DataType("SMALLINT")
+INT = DataType("INT")
+BIGINT = DataType("BIGINT")
+FLOAT = DataType("FLOAT")
+DOUBLE = DataType("DOUBLE")
+STRING = DataType("STRING")
+BINARY = DataType("BINARY")
+DATE = DataType("DATE")
+TIMESTAMP = DataType("TIMESTAMP")
+INTERVAL = DataType("INTERVAL")
+
+
+def decimal(precision: int, scale: int) -> DataType:
+    return DataType("DECIMAL", precision, scale)
+
+
+_TO_ARROW = {
+    NULL: pa.null(),
+    BOOLEAN: pa.bool_(),
+    TINYINT: pa.int8(),
+    SMALLINT: pa.int16(),
+    INT: pa.int32(),
+    BIGINT: pa.int64(),
+    FLOAT: pa.float32(),
+    DOUBLE: pa.float64(),
+    STRING: pa.string(),
+    BINARY: pa.binary(),
+    DATE: pa.date32(),
+    TIMESTAMP: pa.timestamp("us", "UTC"),
+    INTERVAL: pa.duration("us"),
+}
+
+_NAMES = {
+    "BOOL": BOOLEAN,
+    "BOOLEAN": BOOLEAN,
+    "BYTE": TINYINT,
+    "TINYINT": TINYINT,
+    "SHORT": SMALLINT,
+    "SMALLINT": SMALLINT,
+    "INT": INT,
+    "INTEGER": INT,
+    "LONG": BIGINT,
+    "BIGINT": BIGINT,
+    "REAL": FLOAT,
+    "FLOAT": FLOAT,
+    "DOUBLE": DOUBLE,
+    "STRING": STRING,
+    "TEXT": STRING,
+    "VARCHAR": STRING,
+    "CHAR": STRING,
+    "BINARY": BINARY,
+    "DATE": DATE,
+    "TIMESTAMP": TIMESTAMP,
+    "TIMESTAMP_LTZ": TIMESTAMP,
+    "TIMESTAMPLTZ": TIMESTAMP,
+    "TIMESTAMPTZ": TIMESTAMP,
+    "TIMESTAMP_NTZ": TIMESTAMP,
+    "TIMESTAMPNTZ": TIMESTAMP,
+}
+
+
+def type_named(name: str, precision: int = 10, scale: int = 0) -> DataType | None:
+    """The type a SQL name stands for, None if there is none."""
+    upper = name.upper()
+    if upper in ("DECIMAL", "NUMERIC", "DEC"):
+        return decimal(precision, scale)
+    return _NAMES.get(upper)
+
+
+def to_arrow(dtype: DataType) -> pa.DataType:
+    if dtype.name == "DECIMAL":
+        return pa.decimal128(dtype.precision, dtype.scale)
+    return _TO_ARROW[dtype]
+
+
+def from_arrow(dtype: pa.DataType) -> DataType:
+    """The SQL type of an Arrow column; timestamps of any unit are read as microseconds UTC."""
+    if pa.types.is_dictionary(dtype):
+        return from_arrow(dtype.value_type)
+    if pa.types.is_timestamp(dtype):
+        return TIMESTAMP
+    if pa.types.is_date(dtype):
+        return DATE
+    if pa.types.is_duration(dtype):
+        return INTERVAL
+    if pa.types.is_decimal(dtype):
+        return decimal(dtype.precision, dtype.scale)
+    if pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype):
+        return STRING
+    if pa.types.is_large_binary(dtype):
+        return BINARY
+    for ours, arrow in _TO_ARROW.items():
+        if arrow == dtype:
+            return ours
+    raise TypeMismatch(
+        f"columns of Arrow type {dtype} are not supported",
+        remedy="select or cast the columns you need before handing the stream over",
+    )

@@ -1,0 +1,1 @@
+"""The driver's side without Spark: statements, watermarks, epochs, commits, retention."""

@@ -1,0 +1,389 @@
+"""The epoch loop: new log entries in, one committed manifest out.
+
+Everything an epoch decides (watermarks, frontiers, which packs exist) is decided here, on the
+driver, from the log and the recorded clock; workers only compute. Nothing leaves an epoch before
+its manifest is committed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from thalweg.exec.expressions import UserFunction
+from thalweg.exec.jobs import Job, Result
+from thalweg.exec.step import StepResult, StepTask
+from thalweg.exec.upkeep import CleanResult, CleanTask, FoldResult, MergeResult
+from thalweg.plan.catalog import Catalog
+from thalweg.plan.physical import QueryPlan, RoutingKind
+from thalweg.runtime import watermarks
+from thalweg.runtime.retention import low_water, merge_tasks, fold_tasks
+from thalweg.runtime.state import FAILED, RUNNING, EngineState, QueryState, StreamState
+from thalweg.store.log import LogEntry
+from thalweg.store.manifest import State, commit_manifest
+from thalweg.store.packs import FULL_RANGE, Key, PackMeta, hash_ranges
+from thalweg.store.storage import Storage
+
+APPENDED_SLOTS = ("groups",)
+
+
+class Executor(Protocol):
+    """Runs lists of jobs, each list in one place, and returns their results in order."""
+
+    def run(
+        self, batches: Sequence[Sequence[Job]], functions: Mapping[str, UserFunction]
+    ) -> list[list[Result]]: ...
+
+
+@dataclass(slots=True)
+class EpochReport:
+    """What an epoch did, for progress and tests."""
+
+    epoch: int
+    rows_in: int
+    rows_out: dict[str, int]
+    late: int
+    rejected: int
+    seconds: float
+    step_seconds: float
+    outputs: dict[str, list[PackMeta]] = field(default_factory=dict)
+
+
+class Coordinator:
+    """Owns the engine's hard state and advances it epoch by epoch."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        catalog: Catalog,
+        executor: Executor,
+        state: EngineState,
+        parts: int,
+    ) -> None:
+        self.storage = storage
+        self.catalog = catalog
+        self.executor = executor
+        self.state = state
+        self.parts = parts
+        self.plans: dict[str, QueryPlan] = {}
+        self.functions: dict[str, UserFunction] = {}
+        self._committed: State = state.to_json() if state.epoch else {}
+        self._dropped: list[str] = []
+
+    # -- registration ------------------------------------------------------------------------
+
+    def add_query(self, name: str, text: str, plan: QueryPlan) -> None:
+        """A new query sees log entries from now on; a known one goes on where it was."""
+        self.plans[name] = plan
+        if name not in self.state.queries:
+            self.state.queries[name] = QueryState(text, first_seq=self.state.next_seq)
+        for leaf in plan.leaves:
+            if not leaf.is_table:
+                self.state.streams.setdefault(leaf.relation, StreamState())
+
+    def keys_of(self, stream: str) -> tuple[Key, ...]:
+        """Key indexes wanted on a stream's packs, the most used first."""
+        wanted: Counter[Key] = Counter()
+        for plan in self.plans.values():
+            for i, leaf in enumerate(plan.leaves):
+                if leaf.relation == stream and not leaf.is_table:
+                    if plan.routing.columns[i]:
+                        wanted[plan.routing.columns[i]] += 2
+                    wanted.update(
+                        p.target
+                        for pipe in plan.pipelines
+                        for p in pipe.probes
+                        if p.leaf == i and p.target and not leaf.is_row_window
+                    )
+        return tuple(k for k, _ in wanted.most_common())
+
+    # -- the epoch ---------------------------------------------------------------------------
+
+    def epoch(
+        self,
+        entries: Sequence[LogEntry],
+        *,
+        clock: int,
+        close: bool = False,
+        live: bool = False,
+    ) -> EpochReport | None:
+        """Consume the entries, advance time, commit. None when there was nothing to do."""
+        begun = time.perf_counter()
+        rows, late, rejected = self._take_in(entries)
+        frontiers = self._advance(clock, close=close, live=live)
+        moving = {n: f for n, f in frontiers.items() if f > self.state.queries[n].frontier}
+        if not entries and not moving:
+            return None
+        number = self.state.epoch + 1
+        stepped = time.perf_counter()
+        outputs = self._step(number, moving)
+        step_seconds = time.perf_counter() - stepped
+        self._retain()
+        self._commit(number, clock)
+        counts = {q: sum(p.rows for p in ps) for q, ps in outputs.items()}
+        seconds = time.perf_counter() - begun
+        return EpochReport(number, rows, counts, late, rejected, seconds, step_seconds, outputs)
+
+    # -- taking entries in -------------------------------------------------------------------
+
+    def _take_in(self, entries: Sequence[LogEntry]) -> tuple[int, int, int]:
+        rows = rejected = 0
+        dirty: list[CleanTask] = []
+        for entry in entries:
+            for name, packs in entry.packs.items():
+                state = self.state.streams.setdefault(name, StreamState())
+                rows += sum(p.rows for p in packs)
+                for pack in packs:
+                    if pack.rows and pack.min_ts < state.watermark:
+                        dirty.append(self._clean_task(name, pack, state.watermark))
+                    elif pack.rows:
+                        self._add_pack(state, pack, entry.clock)
+            for name, packs in entry.rejects.items():
+                state = self.state.streams.setdefault(name, StreamState())
+                state.rejects += packs
+                state.rejected += sum(p.rows for p in packs)
+                rejected += sum(p.rows for p in packs)
+            self.state.next_seq = entry.seq + 1
+        late = self._clean(dirty, entries[-1].clock if entries else 0)
+        return rows, late, rejected
+
+    def _add_pack(self, state: StreamState, pack: PackMeta, clock: int) -> None:
+        state.packs.append(pack)
+        state.max_ts = max(state.max_ts, pack.max_ts)
+        state.last_clock = max(state.last_clock, clock)
+        state.rows += pack.rows
+
+    def _clean_task(self, name: str, pack: PackMeta, bound: int) -> CleanTask:
+        columns = tuple(f.name for f in self.catalog.streams[name].fields)
+        return CleanTask(name, pack, bound, columns, self.keys_of(name), self._prefix("late"))
+
+    def _clean(self, tasks: list[CleanTask], clock: int) -> int:
+        if not tasks:
+            return 0
+        late = 0
+        for (result,) in self.executor.run([[t] for t in tasks], self.functions):
+            assert isinstance(result, CleanResult)
+            state = self.state.streams[result.stream]
+            if result.kept is not None:
+                self._add_pack(state, result.kept, clock)
+            state.rejects.append(result.late)
+            state.late += result.late.rows
+            late += result.late.rows
+            self._dropped.append(result.old)
+        return late
+
+    # -- advancing time ----------------------------------------------------------------------
+
+    def _advance(self, clock: int, *, close: bool, live: bool) -> dict[str, int]:
+        marks: dict[str, tuple[int, bool]] = {}
+        for name, state in self.state.streams.items():
+            definition = self.catalog.streams.get(name)
+            if definition is None:
+                continue
+            if live:
+                marks[name] = watermarks.passing(definition, state, clock)
+            else:
+                marks[name] = watermarks.watermark(definition, state), False
+        frontiers = {}
+        for name, plan in self.plans.items():
+            query = self.state.queries[name]
+            if query.status != RUNNING:
+                continue
+            streams = list(dict.fromkeys(plan.leaves[i].relation for i in plan.stream_leaves))
+            if close:
+                states = [self.state.streams[s] for s in streams]
+                frontiers[name] = watermarks.closing_frontier(plan, states, query.frontier)
+            else:
+                frontiers[name] = watermarks.frontier([marks[s] for s in streams], query.frontier)
+        self._raise_watermarks(marks, frontiers, close)
+        return frontiers
+
+    def _raise_watermarks(
+        self, marks: Mapping[str, tuple[int, bool]], frontiers: Mapping[str, int], close: bool
+    ) -> None:
+        """A row below W, or below what a query has passed, is late from the next epoch on."""
+        for name, (mark, _) in marks.items():
+            state = self.state.streams[name]
+            state.watermark = max(state.watermark, mark)
+            if close and state.rows:
+                state.watermark = max(state.watermark, state.max_ts + 1)
+        for name, frontier in frontiers.items():
+            plan = self.plans[name]
+            for i in plan.stream_leaves:
+                state = self.state.streams[plan.leaves[i].relation]
+                state.watermark = max(state.watermark, frontier)
+
+    # -- running the queries -----------------------------------------------------------------
+
+    def _step(self, number: int, moving: Mapping[str, int]) -> dict[str, list[PackMeta]]:
+        batches: list[list[Job]] = [[] for _ in range(self.parts)]
+        single = 0
+        for name, until in moving.items():
+            tasks = self._tasks(name, until, number)
+            for i, task in enumerate(tasks):
+                place = (single if len(tasks) == 1 else i) % self.parts
+                batches[place].append(task)
+            single += len(tasks) == 1
+        for i, job in enumerate(self._upkeep()):
+            batches[(i + single) % self.parts].append(job)
+        results = self.executor.run([b for b in batches if b], self.functions)
+        outputs = self._apply(number, [r for batch in results for r in batch])
+        for name, until in moving.items():
+            if self.state.queries[name].status == RUNNING:
+                self.state.queries[name].frontier = until
+        return outputs
+
+    def _tasks(self, name: str, until: int, number: int) -> list[StepTask]:
+        plan, query = self.plans[name], self.state.queries[name]
+        packs = tuple(self._visible(plan, i, query) for i in range(len(plan.leaves)))
+        if query.start is None:
+            query.start = self._start(plan, packs, until)
+        ranges = [FULL_RANGE]
+        if plan.routing.kind is not RoutingKind.SINGLE:
+            ranges = hash_ranges(self.parts)
+        state = {slot: tuple(found) for slot, found in query.slots.items()}
+        return [
+            StepTask(
+                name, plan, query.frontier, until, query.start, packs, state, low, high, i,
+                len(ranges), self._prefix(f"q/{name}"), number,
+            )
+            for i, (low, high) in enumerate(ranges)
+        ]  # fmt: skip
+
+    def _visible(self, plan: QueryPlan, i: int, query: QueryState) -> tuple[PackMeta, ...]:
+        leaf = plan.leaves[i]
+        if leaf.is_table:
+            return tuple(self.state.tables.get(leaf.relation, ()))
+        packs = self.state.streams[leaf.relation].packs
+        return tuple(p for p in packs if p.seq >= query.first_seq)
+
+    def _start(
+        self, plan: QueryPlan, packs: Sequence[Sequence[PackMeta]], until: int
+    ) -> int | None:
+        times = [p.min_ts for i in plan.stream_leaves for p in packs[i]]
+        first = min(times, default=until)
+        return first if first < until else None
+
+    def _upkeep(self) -> list[Job]:
+        jobs: list[Job] = []
+        for name, stream in self.state.streams.items():
+            if name in self.catalog.streams:
+                columns = tuple(f.name for f in self.catalog.streams[name].fields)
+                low = low_water(name, self.catalog, self.plans, self.state)
+                released = self._released(name)
+                barriers = {q.first_seq for q in self.state.queries.values()}
+                jobs += merge_tasks(
+                    name, stream, low, released, barriers, columns, self.keys_of(name),
+                    self._prefix("log"),
+                )  # fmt: skip
+        for name, query in self.state.queries.items():
+            if name in self.plans:
+                jobs += fold_tasks(name, query, self._prefix(f"q/{name}"))
+        return jobs
+
+    def _released(self, stream: str) -> int:
+        """Below this instant every query has processed the stream's rows."""
+        found = [
+            self.state.queries[n].frontier
+            for n, plan in self.plans.items()
+            if any(plan.leaves[i].relation == stream for i in plan.stream_leaves)
+        ]
+        return min(found, default=self.state.streams[stream].watermark)
+
+    # -- results -----------------------------------------------------------------------------
+
+    def _apply(self, number: int, results: Sequence[Result]) -> dict[str, list[PackMeta]]:
+        outputs: dict[str, list[PackMeta]] = {}
+        by_query: dict[str, list[StepResult]] = {}
+        for result in results:
+            if isinstance(result, StepResult):
+                by_query.setdefault(result.query, []).append(result)
+            elif isinstance(result, MergeResult):
+                self._replace_packs(result)
+        for name, found in by_query.items():
+            outputs[name] = self._apply_query(number, name, found)
+        for result in results:
+            if isinstance(result, FoldResult):
+                self._replace_state(result)
+        return outputs
+
+    def _apply_query(
+        self, number: int, name: str, results: Sequence[StepResult]
+    ) -> list[PackMeta]:
+        query = self.state.queries[name]
+        failed = next((r.error for r in results if r.error), None)
+        if failed is not None:
+            query.status, query.error = FAILED, failed
+            return []
+        replaced = {s for r in results for s in r.state if s not in APPENDED_SLOTS}
+        replaced |= {s for s in query.slots if s not in APPENDED_SLOTS}
+        for slot in replaced:
+            self._dropped += [f for p in query.slots.pop(slot, []) for f in p.files]
+        packs: list[PackMeta] = []
+        for result in results:
+            packs += result.outputs
+            query.rejects += result.rejects
+            for slot, pack in result.state.items():
+                query.slots.setdefault(slot, []).append(pack)
+            for key, count in result.counts.items():
+                query.counts[key] = query.counts.get(key, 0) + count
+        if packs:
+            self.state.outputs[f"{name}/{number}"] = packs
+        return packs
+
+    def _replace_packs(self, result: MergeResult) -> None:
+        stream = self.state.streams[result.stream]
+        at = next(i for i, p in enumerate(stream.packs) if p.name == result.old[0])
+        merged = [] if result.merged is None else [result.merged]
+        stream.packs[at : at + len(result.old)] = merged
+        self._dropped += result.old
+
+    def _replace_state(self, result: FoldResult) -> None:
+        packs = self.state.queries[result.query].slots.get(result.slot, [])
+        at = next((i for i, p in enumerate(packs) if p.meta.name == result.old[0]), None)
+        if at is None:
+            return
+        self._dropped += [f for p in packs[at : at + len(result.old)] for f in p.files]
+        packs[at : at + len(result.old)] = [] if result.folded is None else [result.folded]
+
+    def _retain(self) -> None:
+        """Forget packs that no window and no RETAIN can reach any more."""
+        for name, stream in self.state.streams.items():
+            if name not in self.catalog.streams:
+                continue
+            low = low_water(name, self.catalog, self.plans, self.state)
+            gone = [p for p in stream.packs if p.max_ts < low]
+            if gone:
+                self._dropped += [p.name for p in gone]
+                stream.packs = [p for p in stream.packs if p.max_ts >= low]
+
+    # -- committing --------------------------------------------------------------------------
+
+    def _commit(self, number: int, clock: int) -> None:
+        self.state.epoch = number
+        self.state.clock = clock
+        new = self.state.to_json()
+        commit_manifest(self.storage, number, self._committed, new)
+        self._committed = new
+        for name in self._dropped:
+            self.storage.delete(name)
+        self._dropped.clear()
+
+    def save(self, clock: int) -> None:
+        """Commit registrations (tables, definitions, deliveries) as an epoch of their own."""
+        if self.state.to_json() != self._committed:
+            self._commit(self.state.epoch + 1, clock)
+
+    def _prefix(self, folder: str) -> str:
+        return f"{folder}/{self.state.incarnation}-{self.state.epoch + 1}-"
+
+
+Clock = Callable[[], int]
+
+
+def wall_clock() -> int:
+    """Microseconds since 1970."""
+    return time.time_ns() // 1000

@@ -1,0 +1,86 @@
+"""Rows to packs: the event time read, hopeless rows put aside, the rest sorted and written."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from thalweg.exec.frame import Ints
+from thalweg.plan.catalog import StreamDef
+from thalweg.store.packs import TIME, Key, PackMeta, arrange, write_pack
+from thalweg.store.storage import Storage
+
+FARTHEST = 2**60
+
+
+@dataclass(frozen=True, slots=True)
+class IngestPlan:
+    """How the rows of one stream become packs in one batch."""
+
+    stream: StreamDef
+    keys: tuple[Key, ...]
+    clock: int
+    prefix: str
+    seq: int
+
+
+@dataclass(slots=True)
+class Ingested:
+    packs: list[PackMeta] = field(default_factory=list)
+    rejects: list[PackMeta] = field(default_factory=list)
+
+
+def ingest_table(plan: IngestPlan, table: pa.Table, storage: Storage) -> Ingested:
+    """Write the rows (already of the stream's types) as one pack, plus one of rejects."""
+    found = Ingested()
+    ts, reasons = event_times(plan.stream, table, plan.clock)
+    if reasons is not None:
+        bad = np.flatnonzero(reasons != "")
+        rejected = table.take(pa.array(bad))
+        rejected = rejected.append_column("__reason", pa.array(reasons[bad].tolist(), pa.string()))
+        rejected = rejected.append_column(TIME, pa.array(np.where(reasons == "", ts, plan.clock)[bad]))
+        found.rejects.append(write_pack(storage, _name(plan, "rejects"), rejected, plan.seq))
+        good = np.flatnonzero(reasons == "")
+        table, ts = table.take(pa.array(good)), ts[good]
+    if table.num_rows:
+        packed = arrange(table, ts, plan.keys)
+        found.packs.append(write_pack(storage, _name(plan, "pack"), packed, plan.seq))
+    return found
+
+
+def _name(plan: IngestPlan, kind: str) -> str:
+    return f"{plan.prefix}{kind}-{uuid.uuid4().hex[:16]}.arrow"
+
+
+def event_times(
+    stream: StreamDef, table: pa.Table, clock: int
+) -> tuple[Ints, np.ndarray | None]:  # type: ignore[type-arg]
+    """Event time of each row in µs, and, if any row has no usable one, why (else empty text)."""
+    if stream.timestamp is None:
+        return np.full(table.num_rows, clock, np.int64), None
+    column = table.column(stream.timestamp)
+    missing = column.is_null().to_numpy() if column.null_count else None
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.int64())
+    if missing is not None:
+        column = pc.fill_null(column, 0)
+    ts = column.to_numpy().astype(np.int64, copy=False)
+    limit = FARTHEST // stream.unit
+    outside = (ts > limit) | (ts < -limit)
+    ahead = None
+    if stream.ahead is not None:
+        ahead = ts > (clock + stream.ahead) // stream.unit
+    if missing is None and ahead is None and not outside.any():
+        return ts * stream.unit if stream.unit != 1 else ts, None
+    reasons = np.full(len(ts), "", object)
+    if ahead is not None:
+        reasons[ahead] = "too far ahead"
+    reasons[outside] = "time out of range"
+    if missing is not None:
+        reasons[missing] = "no timestamp"
+    scaled = np.where(outside, 0, ts) * stream.unit
+    return scaled, reasons if (reasons != "").any() else None

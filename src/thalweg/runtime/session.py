@@ -1,0 +1,462 @@
+"""What Engine and Runner share: names, statements, plans, results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from thalweg.errors import (
+    ConfigError,
+    DuplicateName,
+    NotAvailableYet,
+    QueryFailed,
+    UnknownName,
+    did_you_mean,
+)
+from thalweg.exec.constants import constant_value
+from thalweg.exec.emit import SIGN
+from thalweg.exec.expressions import UserFunction
+from thalweg.lang import ast
+from thalweg.lang.binder import bind
+from thalweg.lang.definitions import stream_definition
+from thalweg.lang.durations import parse_duration, unit_micros
+from thalweg.lang.parser import parse, parse_query
+from thalweg.plan.bounded import verdict
+from thalweg.plan.catalog import (
+    DEFAULT_IDLE,
+    Catalog,
+    FunctionDef,
+    SourceSpec,
+    StreamDef,
+    TableDef,
+)
+from thalweg.plan.explain import explain
+from thalweg.plan.logical import EmitKind, Field, Schema
+from thalweg.plan.physical import QueryPlan
+from thalweg.plan.planner import Orders, plan_query
+from thalweg.plan.query import BoundQuery
+from thalweg.plan.rewrites import optimize
+from thalweg.plan.types import DataType, from_arrow, to_arrow, type_named
+from thalweg.runtime.coordinator import Coordinator
+from thalweg.runtime.state import FAILED
+from thalweg.store.packs import TIME, PackMeta
+from thalweg.store.storage import Storage
+
+Duration = str | int | timedelta
+Callback = Callable[[pa.Table], object]
+
+
+@dataclass(slots=True)
+class Query:
+    """A registered continuous query."""
+
+    name: str
+    text: str
+    bound: BoundQuery
+    session: Session
+    callback: Callback | None = None
+
+    @property
+    def plan(self) -> QueryPlan:
+        """The physical plan in force."""
+        return self.session.coordinator.plans[self.name]
+
+    @property
+    def schema(self) -> pa.Schema:
+        return output_schema(self.bound)
+
+    @property
+    def status(self) -> str:
+        return self.session.coordinator.state.queries[self.name].status
+
+    def results(self) -> pa.Table:
+        """Everything emitted so far: the columns, `__ts`, and `__sign` for relations."""
+        self._raise_if_failed()
+        return self.session.results_of(self.name)
+
+    def rejects(self) -> pa.Table:
+        """Rows the query could not judge: `__ts`, the expression, the reason, the row."""
+        return self.session.rejects_of_query(self.name)
+
+    def stats(self) -> dict[str, Any]:
+        """Counters and sizes as of the last epoch."""
+        return self.session.stats_of(self.name)
+
+    def explain(self) -> str:
+        return self.session.explain(self)
+
+    def _raise_if_failed(self) -> None:
+        state = self.session.coordinator.state.queries[self.name]
+        if state.status == FAILED:
+            raise QueryFailed(
+                f"query {self.name} failed: {(state.error or '').splitlines()[0]}",
+                remedy="see Query.stats()['error'] for the whole story",
+            )
+
+    def __repr__(self) -> str:
+        return f"Query({self.name!r}, {self.status})"
+
+
+def output_schema(bound: BoundQuery) -> pa.Schema:
+    fields = [pa.field(f.name, to_arrow(f.type)) for f in bound.schema]
+    fields.append(pa.field(TIME, pa.timestamp("us", "UTC")))
+    if bound.root.kind is EmitKind.RELATION:
+        fields.append(pa.field(SIGN, pa.int8()))
+    return pa.schema(fields)
+
+
+@dataclass(slots=True)
+class Session:
+    """Names and statements over one coordinator."""
+
+    coordinator: Coordinator
+    storage: Storage
+    queries: dict[str, Query] = field(default_factory=dict)
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.coordinator.catalog
+
+    # -- streams, tables, functions ----------------------------------------------------------
+
+    def define_stream(self, definition: StreamDef) -> StreamDef:
+        """Add a stream, or attach to the same one defined before."""
+        known = self.catalog.relation(definition.name)
+        if known is not None and known != definition:
+            raise DuplicateName(
+                f"{definition.name} is already defined differently",
+                remedy="use another name, or the same definition",
+            )
+        self._record(f"stream:{definition.name}", repr(replace(definition, source=SourceSpec("frame"))))
+        self.catalog.streams[definition.name] = definition
+        return definition
+
+    def _record(self, key: str, definition: str) -> None:
+        """Definitions outlive the process: a different one on the same path is refused."""
+        known = self.coordinator.state.definitions.get(key)
+        if known is not None and known != definition:
+            raise DuplicateName(
+                f"this path knows another definition of {key.replace(':', ' ')}",
+                remedy="use the same definition, another name or another path "
+                "(changing a live definition, ALTER, is not available yet)",
+            )
+        self.coordinator.state.definitions[key] = definition
+
+    def define_table(self, name: str, table: pa.Table, source: SourceSpec | None = None) -> TableDef:
+        fields = arrow_fields(table.schema)
+        definition = TableDef(name, fields, source or SourceSpec("frame"))
+        known = self.catalog.relation(name)
+        if known is not None and known != definition:
+            raise DuplicateName(f"{name} is already defined", remedy="use another name")
+        self.catalog.tables[name] = definition
+        self._write_table(name, normalized(table, fields))
+        return definition
+
+    def _write_table(self, name: str, table: pa.Table) -> None:
+        from thalweg.store.packs import arrange, write_pack
+
+        if name in self.coordinator.state.tables:
+            return
+        import numpy as np
+
+        arranged = arrange(table, np.zeros(table.num_rows, np.int64), [])
+        meta = write_pack(self.storage, f"tables/{name}-1.arrow", arranged)
+        # a table is always there: give it all of time
+        self.coordinator.state.tables[name] = [
+            PackMeta(meta.name, meta.rows, meta.bytes, -(2**61), 2**61)
+        ]
+
+    def function(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        returns: str | DataType = "BOOLEAN",
+        *,
+        arguments: Sequence[str | DataType] | None = None,
+        vectorized: bool = False,
+        deterministic: bool = True,
+    ) -> None:
+        """Register a Python function for use in SQL.
+
+        A scalar function gets Python values, a vectorised one pyarrow arrays. An exception is an
+        error of that row: it is rejected, the query goes on.
+        """
+        types = None if arguments is None else tuple(_type(a) for a in arguments)
+        definition = FunctionDef(name, _type(returns), types, deterministic)
+        if name.lower() in (n.lower() for n in self.catalog.functions if n != name):
+            raise DuplicateName(f"a function {name} exists already")
+        self.catalog.functions[name] = definition
+        self.coordinator.functions[name] = UserFunction(
+            name, function, definition.returns, types, vectorized, deterministic
+        )
+
+    # -- queries -----------------------------------------------------------------------------
+
+    def query(
+        self, sql: str, name: str | None = None, callback: Callback | None = None
+    ) -> Query:
+        """Register a continuous query; `callback` gets each epoch's output as a table."""
+        statements = parse(sql)
+        if len(statements) != 1 or not isinstance(
+            statements[0], (ast.SelectStatement, ast.CreateQuery)
+        ):
+            raise ConfigError(
+                "query() takes one SELECT (or CREATE QUERY)", remedy="use sql() for scripts"
+            )
+        statement = statements[0]
+        if isinstance(statement, ast.CreateQuery):
+            name = name or statement.name
+        return self._register(name or self._free_name(), statement.text, sql, callback)
+
+    def _free_name(self) -> str:
+        known = {*self.queries, *self.coordinator.state.queries}
+        return next(n for n in (f"q{i}" for i in range(1, 10**9)) if n not in known)
+
+    def _register(self, name: str, text: str, shown: str, callback: Callback | None) -> Query:
+        if name.startswith("__"):
+            raise ConfigError(f"{name}: names starting with __ are reserved")
+        known = self.coordinator.state.queries.get(name)
+        if known is not None and _squeezed(known.text) != _squeezed(text):
+            raise DuplicateName(
+                f"a different query {name} exists",
+                remedy="use ALTER QUERY (not available yet), another name or another path",
+            )
+        bound = self.bind(text)
+        self.coordinator.add_query(name, text, self.physical(bound))
+        query = Query(name, text, bound, self, callback)
+        self.queries[name] = query
+        return query
+
+    def bind(self, text: str) -> BoundQuery:
+        """The optimised logical plan of a SELECT."""
+        return optimize(bind(parse_query(text), self.catalog, text), constant_value)
+
+    def physical(self, bound: BoundQuery, orders: Orders | None = None) -> QueryPlan:
+        return plan_query(bound, self.catalog, orders)
+
+    # -- statements --------------------------------------------------------------------------
+
+    def sql(self, script: str) -> Any:
+        """Run statements separated by semicolons; returns the last one's result."""
+        result: Any = None
+        for statement in parse(script):
+            result = self.execute(statement, script)
+        return result
+
+    def execute(self, statement: ast.Statement, text: str) -> Any:
+        if isinstance(statement, ast.CreateStream):
+            return self.create_stream(stream_definition(statement, text))
+        if isinstance(statement, ast.CreateTable):
+            return self.create_table(statement, text)
+        if isinstance(statement, ast.CreateQuery):
+            return self._register(statement.name, statement.text, text, None)
+        if isinstance(statement, ast.SelectStatement):
+            return self._register(self._free_name(), statement.text, text, None)
+        if isinstance(statement, ast.Explain):
+            return self._explain_statement(statement)
+        if isinstance(statement, ast.Show):
+            return self._show(statement)
+        word = type(statement).__name__
+        shown = statement.verb if isinstance(statement, ast.Manage) else _words(word)
+        raise NotAvailableYet(f"{shown} is not available yet")
+
+    def create_stream(self, definition: StreamDef) -> StreamDef:
+        return self.define_stream(definition)
+
+    def create_table(self, statement: ast.CreateTable, text: str) -> TableDef:
+        raise NotAvailableYet("CREATE TABLE FROM needs an Engine")
+
+    def _explain_statement(self, statement: ast.Explain) -> str:
+        if statement.mode is not None:
+            raise NotAvailableYet(f"EXPLAIN {statement.mode} is not available yet")
+        inner = statement.statement
+        return self.explain(inner if isinstance(inner, str) else inner.text)
+
+    def explain(self, query: str | Query) -> str:
+        """The plan, routing and bounded-state verdict of a query (by name, handle or text)."""
+        if isinstance(query, str) and query in self.queries:
+            query = self.queries[query]
+        bound = query.bound if isinstance(query, Query) else self.bind(_select_text(query))
+        plan = query.plan if isinstance(query, Query) else self.physical(bound)
+        lateness = {s: self.catalog.streams[s].lateness for s in bound.streams}
+        return explain(plan, verdict(bound.root), lateness)
+
+    def _show(self, statement: ast.Show) -> pa.Table:
+        state = self.coordinator.state
+        if statement.what == "STREAMS":
+            rows = [
+                {"name": n, "rows": s.rows, "late": s.late, "rejected": s.rejected}
+                for n, s in state.streams.items()
+            ]
+        elif statement.what == "QUERIES":
+            rows = [{"name": n, "status": q.status, "text": q.text} for n, q in state.queries.items()]
+        elif statement.what == "TABLES":
+            rows = [{"name": n, "rows": sum(p.rows for p in ps)} for n, ps in state.tables.items()]
+        elif statement.what == "PLANS" and statement.name in self.queries:
+            rows = [{"plan": self.queries[str(statement.name)].explain()}]
+        else:
+            rows = [
+                {"stream": n, "packs": len(s.packs), "rows": sum(p.rows for p in s.packs),
+                 "bytes": sum(p.bytes for p in s.packs)}
+                for n, s in state.streams.items()
+            ]  # fmt: skip
+        return pa.Table.from_pylist(rows)
+
+    # -- results -----------------------------------------------------------------------------
+
+    def results_of(self, name: str) -> pa.Table:
+        schema = output_schema(self.queries[name].bound)
+        found = [
+            (int(key.rsplit("/", 1)[1]), packs)
+            for key, packs in self.coordinator.state.outputs.items()
+            if key.rsplit("/", 1)[0] == name
+        ]
+        tables = [self.output_of(schema, packs) for _, packs in sorted(found, key=lambda f: f[0])]
+        return pa.concat_tables(tables) if tables else schema.empty_table()
+
+    def output_of(self, schema: pa.Schema, packs: Iterable[PackMeta]) -> pa.Table:
+        """One epoch's output in time order."""
+        tables = [self.storage.read_table(p.name) for p in packs]
+        whole = pa.concat_tables(tables)
+        whole = whole.sort_by([(TIME, "ascending")])
+        ts = whole.column(TIME).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
+        whole = whole.set_column(whole.schema.get_field_index(TIME), TIME, ts)
+        return whole.select(schema.names).cast(schema)
+
+    def rejects_of_query(self, name: str) -> pa.Table:
+        packs = self.coordinator.state.queries[name].rejects
+        return _concatenated([self.storage.read_table(p.name) for p in packs])
+
+    def rejects(self, stream: str) -> pa.Table:
+        """Rows of a stream that were late, had no time, or lay too far ahead, with the reason."""
+        state = self.coordinator.state.streams.get(stream)
+        if state is None:
+            known = list(self.coordinator.state.streams)
+            raise UnknownName(f"unknown stream {stream}", remedy=did_you_mean(stream, known))
+        return _concatenated([self.storage.read_table(p.name) for p in state.rejects])
+
+    def stats_of(self, name: str) -> dict[str, Any]:
+        state = self.coordinator.state
+        query = state.queries[name]
+        packs = [p for slot in query.slots.values() for p in slot]
+        streams = {
+            s: {
+                "rows": state.streams[s].rows,
+                "late": state.streams[s].late,
+                "rejected": state.streams[s].rejected,
+                "packs": len(state.streams[s].packs),
+                "kept_rows": sum(p.rows for p in state.streams[s].packs),
+                "kept_bytes": sum(p.bytes for p in state.streams[s].packs),
+                "watermark": state.streams[s].watermark,
+            }
+            for s in self.queries[name].bound.streams
+            if s in state.streams
+        }
+        return {
+            "status": query.status,
+            "error": query.error,
+            "epoch": state.epoch,
+            "frontier": query.frontier,
+            "emitted": query.counts.get("emitted", 0),
+            "rejected": query.counts.get("rejected", 0),
+            "state_bytes": sum(p.meta.bytes for p in packs),
+            "state_rows": sum(p.meta.rows for p in packs),
+            "counts": dict(query.counts),
+            "streams": streams,
+        }
+
+
+def make_stream(
+    name: str,
+    fields: Schema,
+    timestamp: str | None,
+    *,
+    unit: str | None = None,
+    lateness: Duration = 0,
+    idle: Duration | None = DEFAULT_IDLE,
+    ahead: Duration | None = None,
+    key: str | Sequence[str] = (),
+    order_by: Sequence[str] = (),
+    unique: Sequence[str] = (),
+    retain: Duration | None = None,
+    source: SourceSpec | None = None,
+) -> StreamDef:
+    """A stream definition from Python arguments."""
+    micros = 1 if unit is None else unit_micros(unit)
+    if micros is None:
+        raise ConfigError(f"{unit} is not a unit of time", remedy="use seconds, milliseconds, ...")
+    if name.startswith("__"):
+        raise ConfigError(f"{name}: names starting with __ are reserved")
+    reserved = [f.name for f in fields if f.name.startswith("__")]
+    if reserved:
+        raise ConfigError(f"{reserved[0]}: names starting with __ are reserved")
+    return StreamDef(
+        name,
+        fields,
+        timestamp,
+        unit=micros,
+        order_by=tuple(order_by),
+        lateness=parse_duration(lateness),
+        idle=None if idle is None else parse_duration(idle),
+        ahead=None if ahead is None else parse_duration(ahead),
+        key=(key,) if isinstance(key, str) else tuple(key),
+        unique=tuple(unique),
+        retain=None if retain is None else parse_duration(retain),
+        source=source or SourceSpec("frame"),
+    )
+
+
+def arrow_fields(schema: pa.Schema) -> Schema:
+    return tuple(Field(f.name, from_arrow(f.type), True) for f in schema)
+
+
+def normalized(table: pa.Table, fields: Schema) -> pa.Table:
+    """The table with exactly our types (timestamps in µs UTC, plain strings)."""
+    columns = {}
+    for one in fields:
+        column = table.column(one.name)
+        target = to_arrow(one.type)
+        if column.type != target:
+            if pa.types.is_dictionary(column.type):
+                column = column.cast(column.type.value_type)
+            if pa.types.is_timestamp(column.type) and column.type.tz is None:
+                column = column.cast(pa.timestamp("us"), safe=False)
+            column = column.cast(target, safe=not pa.types.is_timestamp(target))
+        columns[one.name] = column
+    return pa.table(columns)
+
+
+def _type(given: str | DataType) -> DataType:
+    if isinstance(given, DataType):
+        return given
+    found = type_named(given)
+    if found is None:
+        raise ConfigError(f"{given} is not a type", remedy="use BOOLEAN, BIGINT, DOUBLE, STRING, ...")
+    return found
+
+
+def _select_text(text: str) -> str:
+    statements = parse(text)
+    if len(statements) == 1 and isinstance(statements[0], (ast.SelectStatement, ast.CreateQuery)):
+        return statements[0].text
+    raise ConfigError("only one SELECT or CREATE QUERY can be explained")
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _words(name: str) -> str:
+    return "".join(f" {c}" if c.isupper() else c for c in name).strip().upper()
+
+
+def _concatenated(tables: list[pa.Table]) -> pa.Table:
+    if not tables:
+        return pa.table({"__ts": pa.array([], pa.timestamp("us", "UTC"))})
+    whole = pa.concat_tables(tables, promote_options="default")
+    ts = whole.column(TIME).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
+    return whole.set_column(whole.schema.get_field_index(TIME), TIME, ts)

@@ -1,0 +1,127 @@
+"""What the driver remembers between epochs, as it stands in the manifest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from thalweg.exec.frame import BEFORE_TIME
+from thalweg.exec.groupstate import StatePack
+from thalweg.store.packs import PackMeta
+
+RUNNING, FAILED = "running", "failed"
+
+
+@dataclass(slots=True)
+class StreamState:
+    """`watermark` is W at the end of the last epoch: older rows are late from then on."""
+
+    packs: list[PackMeta] = field(default_factory=list)
+    rejects: list[PackMeta] = field(default_factory=list)
+    max_ts: int = BEFORE_TIME
+    watermark: int = BEFORE_TIME
+    last_clock: int = 0
+    rows: int = 0
+    late: int = 0
+    rejected: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "packs": [p.to_json() for p in self.packs],
+            "rejects": [p.to_json() for p in self.rejects],
+            "max_ts": self.max_ts,
+            "watermark": self.watermark,
+            "last_clock": self.last_clock,
+            "rows": self.rows,
+            "late": self.late,
+            "rejected": self.rejected,
+        }
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> StreamState:
+        packs = [PackMeta.from_json(p) for p in data["packs"]]
+        rejects = [PackMeta.from_json(p) for p in data["rejects"]]
+        rest = {k: v for k, v in data.items() if k not in ("packs", "rejects")}
+        return StreamState(packs, rejects, **rest)
+
+
+@dataclass(slots=True)
+class QueryState:
+    """`frontier` is F: all instants below it have been processed; `first_seq` is the first log
+    entry the query sees; `start` its first instant."""
+
+    text: str
+    first_seq: int = 0
+    frontier: int = BEFORE_TIME
+    start: int | None = None
+    status: str = RUNNING
+    error: str | None = None
+    slots: dict[str, list[StatePack]] = field(default_factory=dict)
+    rejects: list[PackMeta] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    delivered: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "text": self.text,
+            "first_seq": self.first_seq,
+            "frontier": self.frontier,
+            "start": self.start,
+            "status": self.status,
+            "error": self.error,
+            "slots": {s: [p.to_json() for p in ps] for s, ps in self.slots.items()},
+            "rejects": [p.to_json() for p in self.rejects],
+            "counts": dict(self.counts),
+            "delivered": self.delivered,
+        }
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> QueryState:
+        slots = {s: [StatePack.from_json(p) for p in ps] for s, ps in data["slots"].items()}
+        rejects = [PackMeta.from_json(p) for p in data["rejects"]]
+        rest = {k: v for k, v in data.items() if k not in ("slots", "rejects")}
+        return QueryState(**rest, slots=slots, rejects=rejects)
+
+
+@dataclass(slots=True)
+class EngineState:
+    """Everything hard. `outputs` is keyed `query/epoch`."""
+
+    epoch: int = 0
+    next_seq: int = 0
+    clock: int = 0
+    incarnation: int = 0
+    streams: dict[str, StreamState] = field(default_factory=dict)
+    queries: dict[str, QueryState] = field(default_factory=dict)
+    outputs: dict[str, list[PackMeta]] = field(default_factory=dict)
+    tables: dict[str, list[PackMeta]] = field(default_factory=dict)
+    definitions: dict[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "epoch": self.epoch,
+            "next_seq": self.next_seq,
+            "clock": self.clock,
+            "incarnation": self.incarnation,
+            "streams": {n: s.to_json() for n, s in self.streams.items()},
+            "queries": {n: q.to_json() for n, q in self.queries.items()},
+            "outputs": {k: [p.to_json() for p in ps] for k, ps in self.outputs.items()},
+            "tables": {n: [p.to_json() for p in ps] for n, ps in self.tables.items()},
+            "definitions": dict(self.definitions),
+        }
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> EngineState:
+        if not data:
+            return EngineState()
+        return EngineState(
+            data["epoch"],
+            data["next_seq"],
+            data["clock"],
+            data["incarnation"],
+            {n: StreamState.from_json(s) for n, s in data["streams"].items()},
+            {n: QueryState.from_json(q) for n, q in data["queries"].items()},
+            {k: [PackMeta.from_json(p) for p in ps] for k, ps in data["outputs"].items()},
+            {n: [PackMeta.from_json(p) for p in ps] for n, ps in data["tables"].items()},
+            dict(data["definitions"]),
+        )

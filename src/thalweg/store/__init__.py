@@ -1,0 +1,1 @@
+"""Immutable packs, the log, manifests: everything an engine keeps under its path."""

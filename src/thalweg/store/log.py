@@ -1,0 +1,77 @@
+"""The log: one entry per ingested micro-batch, committed by creating one small file.
+
+An entry names the packs a batch brought, per stream. A batch is in the log or it is not; a retried
+task leaves an orphan file that no entry names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from thalweg.errors import PathInUse
+from thalweg.store.packs import PackMeta
+from thalweg.store.storage import Storage
+
+FOLDER = "log"
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """`source` is (ingest query id, batch id); packs and raw reject packs are per stream."""
+
+    seq: int
+    group: int
+    source: tuple[str, int]
+    packs: dict[str, tuple[PackMeta, ...]]
+    rejects: dict[str, tuple[PackMeta, ...]]
+    clock: int
+
+    def to_json(self) -> bytes:
+        return json.dumps(
+            {
+                "seq": self.seq,
+                "group": self.group,
+                "source": list(self.source),
+                "packs": {s: [p.to_json() for p in ps] for s, ps in self.packs.items()},
+                "rejects": {s: [p.to_json() for p in ps] for s, ps in self.rejects.items()},
+                "clock": self.clock,
+            }
+        ).encode()
+
+    @staticmethod
+    def from_json(raw: bytes) -> LogEntry:
+        data = json.loads(raw)
+        return LogEntry(
+            data["seq"],
+            data["group"],
+            (data["source"][0], data["source"][1]),
+            _packs(data["packs"]),
+            _packs(data["rejects"]),
+            data["clock"],
+        )
+
+
+def _packs(data: dict[str, list[list[object]]]) -> dict[str, tuple[PackMeta, ...]]:
+    return {s: tuple(PackMeta.from_json(p) for p in ps) for s, ps in data.items()}
+
+
+def entry_name(seq: int) -> str:
+    return f"{FOLDER}/{seq:012d}.json"
+
+
+def commit_entry(storage: Storage, entry: LogEntry) -> None:
+    """Make the entry part of the log; if its place is taken, another owner is alive."""
+    if not storage.create(entry_name(entry.seq), entry.to_json()):
+        raise PathInUse(
+            f"log entry {entry.seq} was written by somebody else",
+            remedy="another engine runs on this path: stop it, or use another path",
+        )
+
+
+def entries_from(storage: Storage, seq: int) -> Iterator[LogEntry]:
+    """Committed entries from `seq` on, in order."""
+    names = [n for n in storage.listing(FOLDER) if n.endswith(".json") and n >= entry_name(seq)]
+    for name in names:
+        yield LogEntry.from_json(storage.read(name))

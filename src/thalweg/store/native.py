@@ -1,0 +1,244 @@
+"""Compiled loops, where NumPy has no vectorised form: sorting, matching, expanding, set tests.
+
+All kernels work on int64/uint64 arrays and are cached on disk, so only the very first import on a
+machine compiles. Times are microseconds; hashes are uint64 whose top bits are the bucket.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+_DIGIT = 11
+_RADIX = 1 << _DIGIT
+
+
+@njit(cache=True, nogil=True)
+def _radix_pass(keys, order, scratch, shift):  # type: ignore[no-untyped-def]
+    counts = np.zeros(_RADIX + 1, np.int64)
+    mask = np.uint64(_RADIX - 1)
+    by = np.uint64(shift)
+    for i in range(order.size):
+        counts[np.int64((keys[order[i]] >> by) & mask) + 1] += 1
+    for d in range(_RADIX):
+        counts[d + 1] += counts[d]
+    for i in range(order.size):
+        row = order[i]
+        digit = np.int64((keys[row] >> by) & mask)
+        scratch[counts[digit]] = row
+        counts[digit] += 1
+
+
+@njit(cache=True, nogil=True)
+def _is_sorted(values):  # type: ignore[no-untyped-def]
+    for i in range(1, values.size):
+        if values[i] < values[i - 1]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def time_order(ts):  # type: ignore[no-untyped-def]
+    """Stable permutation that sorts int64 times."""
+    n = ts.size
+    order = np.arange(n)
+    if n < 2 or _is_sorted(ts):
+        return order
+    low = ts.min()
+    span = np.uint64(ts.max() - low)
+    keys = np.empty(n, np.uint64)
+    for i in range(n):
+        keys[i] = np.uint64(ts[i] - low)
+    scratch = np.empty(n, np.int64)
+    shift = 0
+    while shift < 64 and (span >> np.uint64(shift)) > 0:
+        _radix_pass(keys, order, scratch, shift)
+        order, scratch = scratch, order
+        shift += _DIGIT
+    return order
+
+
+@njit(cache=True, nogil=True)
+def key_time_order(hashes, ts):  # type: ignore[no-untyped-def]
+    """Stable permutation that sorts by (hash, time).
+
+    Radix passes over the top 44 bits of the hash bring equal hashes together but for rare
+    neighbours that differ below; an insertion step puts those right.
+    """
+    n = hashes.size
+    order = time_order(ts)
+    scratch = np.empty(n, np.int64)
+    for p in range(4):
+        _radix_pass(hashes, order, scratch, 20 + p * _DIGIT)
+        order, scratch = scratch, order
+    for i in range(1, n):
+        row = order[i]
+        j = i
+        while j > 0 and hashes[order[j - 1]] > hashes[row]:
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = row
+    return order
+
+
+@njit(cache=True, nogil=True)
+def _seek(hashes, ts, h, t, start):  # type: ignore[no-untyped-def]
+    """First position ≥ start with (hash, time) ≥ (h, t), by galloping."""
+    n = hashes.size
+    if start >= n or hashes[start] > h or (hashes[start] == h and ts[start] >= t):
+        return start
+    step = 1
+    low = start
+    high = start + 1
+    while high < n and (hashes[high] < h or (hashes[high] == h and ts[high] < t)):
+        low = high
+        step *= 2
+        high = low + step
+    if high > n:
+        high = n
+    low += 1
+    while low < high:
+        middle = (low + high) >> 1
+        if hashes[middle] < h or (hashes[middle] == h and ts[middle] < t):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def match_ranges(needle_hash, needle_low, needle_high, hashes, ts):  # type: ignore[no-untyped-def]
+    """For each needle the range of positions with its hash and low ≤ time ≤ high.
+
+    Needles in (hash, low) order make it a merge; in any other order it is still right.
+    """
+    n = needle_hash.size
+    begin = np.empty(n, np.int64)
+    count = np.empty(n, np.int64)
+    at = 0
+    last_hash = np.uint64(0)
+    last_low = np.int64(-(2**62))
+    total = 0
+    for i in range(n):
+        h = needle_hash[i]
+        low = needle_low[i]
+        if h < last_hash or (h == last_hash and low < last_low):
+            at = 0
+        at = _seek(hashes, ts, h, low, at)
+        last_hash = h
+        last_low = low
+        begin[i] = at
+        if needle_high[i] < low:
+            count[i] = 0
+        else:
+            count[i] = _seek(hashes, ts, h, needle_high[i] + 1, at) - at
+        total += count[i]
+    return begin, count, total
+
+
+@njit(cache=True, nogil=True)
+def expand_ranges(begin, count, total):  # type: ignore[no-untyped-def]
+    """(needle, position) for every position of every range."""
+    needle = np.empty(total, np.int64)
+    position = np.empty(total, np.int64)
+    at = 0
+    for i in range(begin.size):
+        for j in range(count[i]):
+            needle[at] = i
+            position[at] = begin[i] + j
+            at += 1
+    return needle, position
+
+
+@njit(cache=True, nogil=True)
+def rows_between(ts, low, high):  # type: ignore[no-untyped-def]
+    """Positions with low ≤ time < high, in order."""
+    found = np.empty(ts.size, np.int64)
+    n = 0
+    for i in range(ts.size):
+        if low <= ts[i] < high:
+            found[n] = i
+            n += 1
+    return found[:n].copy()
+
+
+@njit(cache=True, nogil=True)
+def mark_instants(bits, instants, base):  # type: ignore[no-untyped-def]
+    """Set one bit per instant in a table of a power-of-two size (instants may share bits)."""
+    mask = np.uint64(bits.size * 8 - 1)
+    for i in range(instants.size):
+        at = np.uint64(instants[i] - base) & mask
+        bits[at >> np.uint64(3)] |= np.uint8(1 << (at & np.uint64(7)))
+
+
+@njit(cache=True, nogil=True)
+def test_instants(bits, instants, base):  # type: ignore[no-untyped-def]
+    """Which instants have their bit set; false positives only."""
+    mask = np.uint64(bits.size * 8 - 1)
+    found = np.empty(instants.size, np.bool_)
+    for i in range(instants.size):
+        at = np.uint64(instants[i] - base) & mask
+        found[i] = (bits[at >> np.uint64(3)] >> np.uint8(at & np.uint64(7))) & 1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def mix(values):  # type: ignore[no-untyped-def]
+    """A bijection of 64-bit integers that scatters neighbours (splitmix64's finaliser)."""
+    out = np.empty(values.size, np.uint64)
+    for i in range(values.size):
+        x = np.uint64(values[i])
+        x ^= x >> np.uint64(30)
+        x *= np.uint64(0xBF58476D1CE4E5B9)
+        x ^= x >> np.uint64(27)
+        x *= np.uint64(0x94D049BB133111EB)
+        x ^= x >> np.uint64(31)
+        out[i] = x
+    return out
+
+
+@njit(cache=True, nogil=True)
+def hash_bytes(offsets, data):  # type: ignore[no-untyped-def]
+    """64-bit hash of each slice data[offsets[i]:offsets[i+1]]."""
+    n = offsets.size - 1
+    out = np.empty(n, np.uint64)
+    prime = np.uint64(0x100000001B3)
+    for i in range(n):
+        h = np.uint64(0xCBF29CE484222325)
+        for j in range(offsets[i], offsets[i + 1]):
+            h = (h ^ np.uint64(data[j])) * prime
+        h ^= h >> np.uint64(32)
+        h *= np.uint64(0xBF58476D1CE4E5B9)
+        h ^= h >> np.uint64(29)
+        out[i] = h
+    return out
+
+
+@njit(cache=True, nogil=True)
+def combine(left, right):  # type: ignore[no-untyped-def]
+    """Order-sensitive combination of two hash columns."""
+    out = np.empty(left.size, np.uint64)
+    for i in range(left.size):
+        x = left[i] * np.uint64(0x9E3779B97F4A7C15) + right[i]
+        x ^= x >> np.uint64(32)
+        x *= np.uint64(0xD6E8FEB86659FD93)
+        x ^= x >> np.uint64(32)
+        out[i] = x
+    return out
+
+
+@njit(cache=True, nogil=True)
+def hash_bytes_again(offsets, data):  # type: ignore[no-untyped-def]
+    """A second hash of each slice, of another family than `hash_bytes`."""
+    n = offsets.size - 1
+    out = np.empty(n, np.uint64)
+    for i in range(n):
+        h = np.uint64(0x9E3779B97F4A7C15)
+        for j in range(offsets[i], offsets[i + 1]):
+            h += np.uint64(data[j]) + np.uint64(1)
+            h ^= h >> np.uint64(29)
+            h *= np.uint64(0xFF51AFD7ED558CCD)
+            h = (h << np.uint64(23)) | (h >> np.uint64(41))
+        h ^= h >> np.uint64(33)
+        out[i] = h * np.uint64(0xC4CEB9FE1A85EC53)
+    return out

@@ -1,0 +1,194 @@
+"""Packs: immutable columnar files of rows with their times and key indexes.
+
+A pack holds the columns of its rows, `__ts` (µs), and for each key an *index*: the key's hash and
+the time of every row, sorted by (hash, time), with the row each entry stands for. Rows themselves
+lie in the order of the first index, so its entries are the rows. Buckets are the top bits of the
+hash: a bucket, or a range of them, is one slice of an index.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from thalweg.store import native
+from thalweg.store.hashing import Hashes, hash_columns
+from thalweg.store.storage import Storage
+
+TIME = "__ts"
+Key = tuple[str, ...]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class PackMeta:
+    """What the driver knows of a pack; `seq` is the log entry (or epoch) that brought it."""
+
+    name: str
+    rows: int
+    bytes: int
+    min_ts: int
+    max_ts: int
+    seq: int = 0
+
+    def to_json(self) -> list[Any]:
+        return list(asdict(self).values())
+
+    @staticmethod
+    def from_json(values: Sequence[Any]) -> PackMeta:
+        return PackMeta(*values)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyIndex:
+    """(hash, time) of every row in sorted order; `rows` None means the rows lie in that order."""
+
+    hashes: Hashes
+    ts: Ints
+    rows: Ints | None
+
+    def within(self, low: int, high: int) -> KeyIndex:
+        """The slice of hashes in [low, high]."""
+        if low == 0 and high == FULL_RANGE[1]:
+            return self
+        a = int(np.searchsorted(self.hashes, np.uint64(low), "left"))
+        b = int(np.searchsorted(self.hashes, np.uint64(high), "right"))
+        rows = np.arange(a, b) if self.rows is None else self.rows[a:b]
+        return KeyIndex(self.hashes[a:b], self.ts[a:b], rows)
+
+
+FULL_RANGE = (0, 2**64 - 1)
+
+
+def hash_ranges(parts: int) -> list[tuple[int, int]]:
+    """The hash space cut into `parts` runs of whole buckets (256 in all)."""
+    parts = max(1, min(parts, 256))
+    cuts = [round(i * 256 / parts) << 56 for i in range(parts + 1)]
+    return [(a, b - 1) for a, b in zip(cuts, cuts[1:], strict=False)]
+
+
+class Pack:
+    """An open pack."""
+
+    __slots__ = ("_indexes", "_keys", "name", "table", "ts")
+
+    def __init__(self, name: str, table: pa.Table) -> None:
+        self.name = name
+        self.table = table
+        self.ts: Ints = _plain(table, TIME)
+        self._keys: list[Key] = [tuple(k) for k in _metadata(table).get("keys", [])]
+        self._indexes: dict[Key, KeyIndex] = {}
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def column(self, name: str) -> pa.Array:
+        column = self.table.column(name)
+        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+    def index(self, key: Key) -> KeyIndex:
+        found = self._indexes.get(key)
+        if found is None:
+            found = self._stored(key) if key in self._keys else self._built(key)
+            self._indexes[key] = found
+        return found
+
+    def _stored(self, key: Key) -> KeyIndex:
+        i = self._keys.index(key)
+        hashes = _plain(self.table, f"__h{i}").view(np.uint64)
+        if i == 0:
+            return KeyIndex(hashes, self.ts, None)
+        return KeyIndex(hashes, _plain(self.table, f"__t{i}"), _plain(self.table, f"__r{i}"))
+
+    def _built(self, key: Key) -> KeyIndex:
+        hashes = hash_columns([self.column(c) for c in key], len(self))
+        order = native.key_time_order(hashes, self.ts)
+        return KeyIndex(hashes[order], self.ts[order], order)
+
+
+def _plain(table: pa.Table, name: str) -> Any:
+    column = table.column(name)
+    if column.num_chunks == 0:
+        return np.empty(0, np.int64)
+    array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return array.to_numpy(zero_copy_only=False)
+
+
+def _metadata(table: pa.Table) -> dict[str, Any]:
+    raw = (table.schema.metadata or {}).get(b"thalweg")
+    return json.loads(raw) if raw else {}
+
+
+def arrange(table: pa.Table, ts: Ints, keys: Sequence[Key]) -> pa.Table:
+    """The table as a pack: sorted by the first key (by time if there is none), indexes added."""
+    hashes = hash_columns([table.column(c) for c in keys[0]], len(ts)) if keys else None
+    order = native.time_order(ts) if hashes is None else native.key_time_order(hashes, ts)
+    sorted_table = table.take(pa.array(order)).combine_chunks()
+    ts = ts[order]
+    columns: dict[str, Any] = {name: sorted_table.column(name) for name in table.column_names}
+    columns[TIME] = pa.array(ts)
+    if hashes is not None:
+        columns["__h0"] = pa.array(hashes[order].view(np.int64))
+    for i, key in enumerate(keys[1:], 1):
+        _add_index(columns, i, key, ts)
+    out = pa.table(columns)
+    described = json.dumps({"keys": [list(k) for k in keys]})
+    return out.replace_schema_metadata({b"thalweg": described.encode()})
+
+
+def _add_index(columns: dict[str, Any], i: int, key: Key, ts: Ints) -> None:
+    hashes = hash_columns([columns[c] for c in key], len(ts))
+    order = native.key_time_order(hashes, ts)
+    columns[f"__h{i}"] = pa.array(hashes[order].view(np.int64))
+    columns[f"__t{i}"] = pa.array(ts[order])
+    columns[f"__r{i}"] = pa.array(order)
+
+
+def write_pack(storage: Storage, name: str, table: pa.Table, seq: int = 0) -> PackMeta:
+    """Write an arranged table (anything with `__ts`) and describe it."""
+    ts = _plain(table, TIME)
+    size = storage.write_table(name, table)
+    low, high = (int(ts.min()), int(ts.max())) if len(ts) else (0, -1)
+    return PackMeta(name, table.num_rows, size, low, high, seq)
+
+
+class PackCache:
+    """Open packs and what was derived from them, least recently used dropped first.
+
+    Packs never change, so a name is enough to know one; losing an entry costs time, never a row.
+    """
+
+    def __init__(self, storage: Storage, limit: int = 512) -> None:
+        self.storage = storage
+        self.limit = limit
+        self._packs: OrderedDict[str, Pack] = OrderedDict()
+        self._derived: OrderedDict[Any, Any] = OrderedDict()
+
+    def open(self, name: str) -> Pack:
+        pack = self._packs.get(name)
+        if pack is None:
+            pack = Pack(name, self.storage.read_table(name))
+            self._packs[name] = pack
+            if len(self._packs) > self.limit:
+                self._packs.popitem(last=False)
+        else:
+            self._packs.move_to_end(name)
+        return pack
+
+    def derived(self, key: Any) -> Any:
+        found = self._derived.get(key)
+        if found is not None:
+            self._derived.move_to_end(key)
+        return found
+
+    def remember(self, key: Any, value: Any) -> None:
+        self._derived[key] = value
+        if len(self._derived) > self.limit:
+            self._derived.popitem(last=False)

@@ -1,0 +1,200 @@
+"""Where files live: a local directory, any fsspec location, or memory.
+
+One rule carries every guarantee: `create` makes a file that did not exist, wholly or not at all,
+and says no if it exists already.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import fsspec
+import pyarrow as pa
+
+from thalweg.errors import PathError
+
+
+class Storage(Protocol):
+    """What the store needs of a file system. Names are relative, with slashes."""
+
+    def write_table(self, name: str, table: pa.Table) -> int: ...
+    def read_table(self, name: str) -> pa.Table: ...
+    def create(self, name: str, data: bytes) -> bool: ...
+    def read(self, name: str) -> bytes: ...
+    def exists(self, name: str) -> bool: ...
+    def listing(self, folder: str) -> list[str]: ...
+    def delete(self, name: str) -> None: ...
+
+
+def open_storage(path: str) -> Storage:
+    """Storage at a path or URL."""
+    if "://" in path and not path.startswith("file://"):
+        return RemoteStorage(path)
+    return LocalStorage(path.removeprefix("file://"))
+
+
+@dataclass(frozen=True, slots=True)
+class LocalStorage:
+    """A directory; packs are memory-mapped, commits are hard links."""
+
+    root: str
+    durable: bool = True
+
+    def _path(self, name: str) -> Path:
+        return Path(self.root, name)
+
+    def write_table(self, name: str, table: pa.Table) -> int:
+        path = self._path(name)
+        with self._opened(path) as sink:
+            with pa.ipc.new_file(sink, table.schema) as writer:
+                writer.write_table(table)
+            if self.durable:
+                sink.flush()
+                os.fsync(sink.fileno())
+        return path.stat().st_size
+
+    def _opened(self, path: Path) -> Any:
+        try:
+            return path.open("wb")
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            return path.open("wb")
+
+    def read_table(self, name: str) -> pa.Table:
+        with pa.memory_map(str(self._path(name))) as source:
+            return pa.ipc.open_file(source).read_all()
+
+    def create(self, name: str, data: bytes) -> bool:
+        path = self._path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.parent / f".{path.name}.{uuid.uuid4().hex}"
+        with draft.open("wb") as file:
+            file.write(data)
+            file.flush()
+            if self.durable:
+                os.fsync(file.fileno())
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            return False
+        finally:
+            draft.unlink()
+        return True
+
+    def read(self, name: str) -> bytes:
+        return self._path(name).read_bytes()
+
+    def exists(self, name: str) -> bool:
+        return self._path(name).exists()
+
+    def listing(self, folder: str) -> list[str]:
+        base = self._path(folder)
+        if not base.is_dir():
+            return []
+        return sorted(
+            f"{folder}/{p.relative_to(base).as_posix()}" for p in base.rglob("*") if p.is_file()
+        )
+
+    def delete(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._path(name).unlink()
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteStorage:
+    """Any fsspec location. Needs exclusive creation (`xb`), which is checked when it is opened."""
+
+    url: str
+
+    def _fs(self) -> tuple[Any, str]:
+        fs, root = fsspec.core.url_to_fs(self.url)
+        return fs, root.rstrip("/")
+
+    def _open(self, name: str, mode: str) -> Any:
+        fs, root = self._fs()
+        path = f"{root}/{name}"
+        if "r" not in mode:
+            fs.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
+        return fs.open(path, mode)
+
+    def write_table(self, name: str, table: pa.Table) -> int:
+        with self._open(name, "wb") as sink:
+            with pa.ipc.new_file(sink, table.schema) as writer:
+                writer.write_table(table)
+            return int(sink.tell())
+
+    def read_table(self, name: str) -> pa.Table:
+        with self._open(name, "rb") as source:
+            return pa.ipc.open_file(pa.py_buffer(source.read())).read_all()
+
+    def create(self, name: str, data: bytes) -> bool:
+        fs, root = self._fs()
+        path = f"{root}/{name}"
+        fs.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
+        try:
+            fs.pipe_file(path, data, mode="create")
+        except FileExistsError:
+            return False
+        except (TypeError, ValueError, NotImplementedError) as error:
+            raise PathError(
+                f"{self.url} cannot create a file only if it is absent",
+                remedy="use a local path or an object store with conditional writes",
+            ) from error
+        return True
+
+    def read(self, name: str) -> bytes:
+        with self._open(name, "rb") as file:
+            return bytes(file.read())
+
+    def exists(self, name: str) -> bool:
+        fs, root = self._fs()
+        return bool(fs.exists(f"{root}/{name}"))
+
+    def listing(self, folder: str) -> list[str]:
+        fs, root = self._fs()
+        base = f"{root}/{folder}"
+        if not fs.exists(base):
+            return []
+        return sorted(p[len(root) + 1 :] for p in fs.find(base))
+
+    def delete(self, name: str) -> None:
+        fs, root = self._fs()
+        with contextlib.suppress(FileNotFoundError):
+            fs.rm_file(f"{root}/{name}")
+
+
+@dataclass(slots=True)
+class MemoryStorage:
+    """Everything in this process; for tests and the in-process runner."""
+
+    files: dict[str, Any] = field(default_factory=dict)
+
+    def write_table(self, name: str, table: pa.Table) -> int:
+        self.files[name] = table
+        return int(table.nbytes)
+
+    def read_table(self, name: str) -> pa.Table:
+        return self.files[name]
+
+    def create(self, name: str, data: bytes) -> bool:
+        if name in self.files:
+            return False
+        self.files[name] = data
+        return True
+
+    def read(self, name: str) -> bytes:
+        return bytes(self.files[name])
+
+    def exists(self, name: str) -> bool:
+        return name in self.files
+
+    def listing(self, folder: str) -> list[str]:
+        return sorted(n for n in self.files if n.startswith(folder + "/"))
+
+    def delete(self, name: str) -> None:
+        self.files.pop(name, None)

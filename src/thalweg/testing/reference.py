@@ -1,0 +1,363 @@
+"""The naive reference evaluator: a query's output straight from the definition of the language.
+
+A relation at instant τ is computed from scratch, by nested loops, at every instant at which it
+can change; nothing is carried from one instant to the next but the previous answer. Nothing here
+is shared with the engine except the logical algebra it evaluates.
+
+The predicates of a WHERE are judged together on each row of the joined product, wherever a rewrite
+has put them, because that is how errors are defined: false or NULL drops the row even if another
+predicate fails; otherwise the first failing one, in text order, rejects it. A row that stays from
+one instant to the next is judged, and if need be rejected, once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from thalweg.plan.expr import Expr, Literal, Predicate, columns_of
+from thalweg.plan.logical import (
+    UNBOUNDED,
+    Aggregate,
+    Emit,
+    EmitKind,
+    Filter,
+    Join,
+    NamedAggregate,
+    Node,
+    Project,
+    RowWindow,
+    Scan,
+    TimeWindow,
+    Window,
+    WindowSpec,
+)
+from thalweg.plan.types import BOOLEAN
+from thalweg.testing.aggregates import exact, finish
+from thalweg.testing.clock import Clock, in_window, scan_below
+from thalweg.testing.compare import ResultRow, normal_row, python_rows
+from thalweg.testing.compare import row_order_key as sort_key
+from thalweg.testing.scalar import NO_FUNCTIONS, RowError, evaluate
+
+Rejection = tuple[str, str]
+Bag = Counter[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class ReferenceStream:
+    """A stream without its late rows: `(ts, {column: value})` in any order, columns as declared."""
+
+    rows: tuple[tuple[int, dict[str, Any]], ...]
+    order_by: tuple[str, ...] = ()
+
+    @classmethod
+    def from_table(
+        cls, table: pa.Table, timestamp: str = "ts", order_by: tuple[str, ...] = ()
+    ) -> ReferenceStream:
+        return cls(tuple((row[timestamp], row) for row in python_rows(table)), order_by)
+
+    def ordered(self) -> list[tuple[int, dict[str, Any]]]:
+        """The rows in stream order: ts, the ORDER BY columns, then content."""
+        return sorted(
+            self.rows,
+            key=lambda r: (r[0], sort_key(r[1][c] for c in self.order_by), sort_key(r[1].values())),
+        )
+
+
+@dataclass
+class ReferenceResult:
+    """What a query emits; `sign` is -1 only for what vanishes from a relation."""
+
+    emitted: list[ResultRow] = field(default_factory=list)
+    rejections: list[tuple[int, str, str]] = field(default_factory=list)
+    snapshots: dict[int, Bag] = field(default_factory=dict)
+
+    @property
+    def rejected(self) -> Counter[Rejection]:
+        """How many rows were rejected, by predicate text or column name, and reason."""
+        return Counter((label, reason) for _, label, reason in self.rejections)
+
+
+def evaluate_query(
+    root: Emit,
+    streams: Mapping[str, ReferenceStream],
+    tables: Mapping[str, Sequence[dict[str, Any]]],
+    functions: Mapping[str, Any] = NO_FUNCTIONS,
+    *,
+    horizon: int | None = None,
+) -> ReferenceResult:
+    """Everything the query emits and rejects from its first instant up to the horizon."""
+    result = ReferenceResult()
+    stamps = {name: [ts for ts, _ in stream.rows] for name, stream in streams.items()}
+    clock = Clock.of(root, stamps, horizon)
+    if clock is None:
+        return result
+    evaluator = _Evaluator(streams, tables, functions)
+    before: Bag = Counter()
+    rejected_before: set[tuple[Hashable, str, str]] = set()
+    for instant in clock.instants():
+        evaluator.rejected = set()
+        rows = evaluator.relation(root.input, instant)
+        now = Counter(normal_row(row.values.values()) for row in rows)
+        result.snapshots[instant] = now
+        result.emitted += _emit(root.kind, instant, before, now, instant in clock.emitting)
+        fresh = sorted(evaluator.rejected - rejected_before, key=lambda r: (r[1:], repr(r[0])))
+        result.rejections += [(instant, label, reason) for _, label, reason in fresh]
+        before, rejected_before = now, evaluator.rejected
+    return result
+
+
+def _emit(
+    kind: EmitKind, instant: int, before: Bag, now: Bag, emitting: bool
+) -> Iterator[ResultRow]:
+    signed: list[tuple[int, Bag]] = []
+    if kind is EmitKind.RSTREAM:
+        signed = [(1, now)] if emitting else []
+    elif kind is EmitKind.ISTREAM:
+        signed = [(1, now - before)]
+    elif kind is EmitKind.DSTREAM:
+        signed = [(1, before - now)]
+    elif kind is EmitKind.RELATION:
+        signed = [(-1, before - now), (1, now - before)]
+    for sign, bag in signed:
+        for values in sorted(bag.elements(), key=sort_key):
+            yield instant, sign, values
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row of a relation; `id` tells it from equal rows and stays while the row does."""
+
+    id: Hashable
+    values: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Partial:
+    """Some members' rows joined, no predicate false so far, with the errors met on the way."""
+
+    id: tuple[Hashable, ...] = ()
+    values: dict[str, Any] = field(default_factory=dict)
+    errors: tuple[tuple[int, str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A FROM and its WHERE: members, and beside each the predicates it makes decidable."""
+
+    members: tuple[Node, ...]
+    decidable: tuple[tuple[Predicate, ...], ...]
+
+    @classmethod
+    def of(cls, node: Node) -> _Block:
+        members, predicates = _flatten(node)
+        waiting = sorted(predicates, key=lambda p: p.position)
+        known: set[str] = set()
+        decidable = []
+        for member in members:
+            known |= {f.name for f in member.schema}
+            decidable.append(tuple(p for p in waiting if columns_of(p.expr) <= known))
+            waiting = [p for p in waiting if not columns_of(p.expr) <= known]
+        if waiting:
+            raise ValueError(f"{waiting[0]} reads columns that no input has")
+        return cls(tuple(members), tuple(decidable))
+
+
+def _flatten(node: Node) -> tuple[list[Node], list[Predicate]]:
+    if isinstance(node, Filter):
+        members, predicates = _flatten(node.input)
+        return members, [*predicates, *node.predicates]
+    if isinstance(node, Join):
+        parts = [_flatten(m) for m in node.members]
+        predicates = [p for _, below in parts for p in below]
+        return [m for above, _ in parts for m in above], [*predicates, *node.predicates]
+    if isinstance(node, Window) and isinstance(node.window, TimeWindow):
+        # A filter commutes with a time window, though not with a row window.
+        return [Window(scan_below(node.input), node.window)], _flatten(node.input)[1]
+    return [node], []
+
+
+class _Evaluator:
+    """Computes relations from scratch; what it remembers are verdicts on rows that stay."""
+
+    def __init__(
+        self,
+        streams: Mapping[str, ReferenceStream],
+        tables: Mapping[str, Sequence[dict[str, Any]]],
+        functions: Mapping[str, Any],
+    ) -> None:
+        self.ordered = {name: stream.ordered() for name, stream in streams.items()}
+        self.tables = tables
+        self.functions = functions
+        self.rejected: set[tuple[Hashable, str, str]] = set()
+        self.blocks: dict[int, _Block] = {}
+        self.known: dict[Hashable, Any] = {}
+
+    def relation(self, node: Node, instant: int) -> list[_Row]:
+        """The rows of a node at an instant."""
+        if isinstance(node, Project):
+            return self.project(node, instant)
+        if isinstance(node, Aggregate):
+            return self.aggregate(node, instant)
+        if isinstance(node, Scan):
+            return self.table(node) if node.is_table else self.window(node, UNBOUNDED, instant)
+        if isinstance(node, Window) and isinstance(node.input, Scan):
+            if node.input.is_table:
+                return self.table(node.input)
+            return self.window(node.input, node.window, instant)
+        if isinstance(node, Window) and isinstance(node.window, RowWindow):
+            kept = {row.id for row in self.block(node.input, instant)}
+            return self.window(scan_below(node.input), node.window, instant, kept)
+        return self.block(node, instant)
+
+    def table(self, scan: Scan) -> list[_Row]:
+        rows = self.tables[scan.relation]
+        return [_Row((scan.alias, i), _qualified(scan, row)) for i, row in enumerate(rows)]
+
+    def window(
+        self, scan: Scan, spec: WindowSpec, instant: int, kept: set[Hashable] | None = None
+    ) -> list[_Row]:
+        """The content of a window, over all rows of the stream or over those of `kept`."""
+        numbered = enumerate(self.ordered[scan.relation])
+        arrived = [_Arrival((scan.alias, i), ts, row) for i, (ts, row) in numbered if ts <= instant]
+        if kept is not None:
+            arrived = [a for a in arrived if (a.id,) in kept]
+        if isinstance(spec, TimeWindow):
+            content = [a for a in arrived if in_window(a.ts, spec, instant)]
+        else:
+            content = _last_rows(arrived, spec.rows, [_bare(scan, c) for c in spec.partition_by])
+        return [_Row(a.id, _qualified(scan, a.columns)) for a in content]
+
+    def block(self, node: Node, instant: int) -> list[_Row]:
+        """The product of the members without the rows on which some predicate is not true."""
+        if id(node) not in self.blocks:
+            self.blocks[id(node)] = _Block.of(node)
+        block = self.blocks[id(node)]
+        partials = [_Partial()]
+        for member, predicates in zip(block.members, block.decidable, strict=True):
+            rows = self.relation(member, instant)
+            pairs = [(left, right) for left in partials for right in rows]
+            extended = [self.extend(block, left, right, predicates) for left, right in pairs]
+            partials = [p for p in extended if p is not None]
+        for failed in partials:
+            if failed.errors:
+                _, label, reason = min(failed.errors, key=lambda e: e[0])
+                self.rejected.add((failed.id, label, reason))
+        return [_Row(p.id, p.values) for p in partials if not p.errors]
+
+    def extend(
+        self, block: _Block, left: _Partial, right: _Row, predicates: Sequence[Predicate]
+    ) -> _Partial | None:
+        """Both joined, or None as soon as a predicate is false or NULL, whatever else fails."""
+        joined = (*left.id, right.id)
+        key = (id(block), joined)
+        if key not in self.known:
+            values = {**left.values, **right.values}
+            errors = self.judge(predicates, values)
+            merged = None if errors is None else (*left.errors, *errors)
+            self.known[key] = None if merged is None else _Partial(joined, values, merged)
+        partial: _Partial | None = self.known[key]
+        return partial
+
+    def judge(
+        self, predicates: Sequence[Predicate], values: dict[str, Any]
+    ) -> list[tuple[int, str, str]] | None:
+        """None if any predicate is false or NULL, else the errors."""
+        errors = []
+        dropped = False
+        for predicate in predicates:
+            try:
+                dropped |= evaluate(predicate.expr, values, self.functions) is not True
+            except RowError as error:
+                errors.append((predicate.position, str(predicate), error.reason))
+        return None if dropped else errors
+
+    def compute(
+        self, owner: Node, row: _Row, labelled: Sequence[tuple[str, Expr]]
+    ) -> list[Any] | None:
+        """The expressions' values, or None and a rejection under the first that fails."""
+        key = (id(owner), row.id)
+        if key not in self.known:
+            self.known[key] = self.attempt(row, labelled)
+        values, rejection = self.known[key]
+        if rejection is not None:
+            self.rejected.add((row.id, *rejection))
+            return None
+        return list(values)
+
+    def attempt(
+        self, row: _Row, labelled: Sequence[tuple[str, Expr]]
+    ) -> tuple[list[Any], Rejection | None]:
+        values = []
+        for label, expr in labelled:
+            try:
+                values.append(evaluate(expr, row.values, self.functions))
+            except RowError as error:
+                return [], (label, error.reason)
+        return values, None
+
+    def project(self, node: Project, instant: int) -> list[_Row]:
+        labelled = [(c.name, c.expr) for c in node.columns]
+        names = [c.name for c in node.columns]
+        output = []
+        for row in self.relation(node.input, instant):
+            values = self.compute(node, row, labelled)
+            if values is not None:
+                output.append(_Row(row.id, dict(zip(names, values, strict=True))))
+        return output
+
+    def aggregate(self, node: Aggregate, instant: int) -> list[_Row]:
+        labelled = [(str(k.expr), k.expr) for k in node.keys]
+        labelled += [(str(e), e) for e in map(_argument, node.aggregates)]
+        groups: dict[tuple[Any, ...], list[list[Any]]] = {} if node.keys else {(): []}
+        for row in self.relation(node.input, instant):
+            values = self.compute(node, row, labelled)
+            if values is not None:
+                key = normal_row(values[: len(node.keys)])
+                groups.setdefault(key, []).append(values[len(node.keys) :])
+        rows = [self.group(node, key, members) for key, members in groups.items()]
+        return [row for row in rows if row is not None]
+
+    def group(self, node: Aggregate, key: tuple[Any, ...], members: list[list[Any]]) -> _Row | None:
+        calls = [a.call for a in node.aggregates]
+        exacts = tuple(exact(c, [m[i] for m in members]) for i, c in enumerate(calls))
+        values = dict(zip((k.name for k in node.keys), key, strict=True))
+        for named, total in zip(node.aggregates, exacts, strict=True):
+            try:
+                values[named.name] = finish(named.call, total)
+            except RowError as error:
+                self.rejected.add(((key, exacts), str(named.call), error.reason))
+                return None
+        return _Row((key, exacts), values)
+
+
+@dataclass(frozen=True)
+class _Arrival:
+    id: tuple[str, int]
+    ts: int
+    columns: dict[str, Any]
+
+
+def _last_rows(arrived: Sequence[_Arrival], rows: int, by: Sequence[str]) -> list[_Arrival]:
+    parts: dict[tuple[Any, ...], list[_Arrival]] = {}
+    for arrival in arrived:
+        parts.setdefault(normal_row(arrival.columns[c] for c in by), []).append(arrival)
+    return [arrival for part in parts.values() for arrival in part[max(len(part) - rows, 0) :]]
+
+
+def _bare(scan: Scan, name: str) -> str:
+    return name.removeprefix(f"{scan.alias}.")
+
+
+def _qualified(scan: Scan, columns: dict[str, Any]) -> dict[str, Any]:
+    return {f.name: columns[_bare(scan, f.name)] for f in scan.fields}
+
+
+def _argument(aggregate: NamedAggregate) -> Expr:
+    """count(*) counts rows as count(TRUE) does."""
+    argument = aggregate.call.argument
+    return Literal(BOOLEAN, False, True) if argument is None else argument

@@ -1,0 +1,229 @@
+"""The engine without Spark: the same statements, epochs and store, in this process.
+
+`Runner` exists to force what Spark would leave to chance: where the input is cut into epochs, how
+many buckets there are, when plans switch, when the process restarts. Output must not depend on any
+of it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.exec.expressions import UserFunction
+from thalweg.exec.jobs import Job, Result, execute_all
+from thalweg.plan.catalog import Catalog, StreamDef, TableDef
+from thalweg.plan.planner import Orders
+from thalweg.runtime.coordinator import Coordinator, EpochReport
+from thalweg.runtime.ingest import IngestPlan, ingest_table
+from thalweg.runtime.session import (
+    Callback,
+    Duration,
+    Query,
+    Session,
+    arrow_fields,
+    make_stream,
+    normalized,
+)
+from thalweg.runtime.state import EngineState
+from thalweg.store import manifest
+from thalweg.store.log import LogEntry, commit_entry
+from thalweg.store.packs import PackCache
+from thalweg.store.storage import MemoryStorage, Storage
+
+
+@dataclass(slots=True)
+class LocalExecutor:
+    """Runs jobs here, one after another."""
+
+    cache: PackCache
+
+    def run(
+        self, batches: Sequence[Sequence[Job]], functions: Mapping[str, UserFunction]
+    ) -> list[list[Result]]:
+        return [execute_all(batch, self.cache, functions) for batch in batches]
+
+
+class Runner:
+    """Continuous queries over Arrow tables, in process.
+
+    Parameters
+    ----------
+    epochs
+        How many epochs the input is cut into (evenly), or, per stream name, the row numbers at
+        which it is cut.
+    buckets
+        Into how many tasks each routed query is split.
+    switches
+        A seed: before every epoch all filter and pipeline orders are drawn anew.
+    restarts
+        Epochs (counted from 1) after which the driver is torn down and opened again.
+    costs
+        Cost per evaluation of a predicate, by its text; `Query.stats()` then reports the total.
+    """
+
+    def __init__(
+        self,
+        epochs: int | Mapping[str, Sequence[int]] = 1,
+        buckets: int = 1,
+        switches: int | None = None,
+        *,
+        restarts: Sequence[int] = (),
+        costs: Mapping[str, float] | None = None,
+        storage: Storage | None = None,
+    ) -> None:
+        self.epochs = epochs
+        self.buckets = buckets
+        self.restarts = set(restarts)
+        self.costs = dict(costs or {})
+        self.storage = storage or MemoryStorage()
+        self.reports: list[EpochReport] = []
+        self._random = None if switches is None else random.Random(switches)
+        self._tables: dict[str, pa.Table] = {}
+        self._clock = 0
+        manifest.check_format(self.storage)
+        self.session = self._opened(Catalog(), {})
+
+    def _opened(self, catalog: Catalog, functions: dict[str, UserFunction]) -> Session:
+        epoch, saved = manifest.load(self.storage)
+        state = EngineState.from_json(saved)
+        state.epoch = epoch
+        state.incarnation += 1
+        executor = LocalExecutor(PackCache(self.storage, limit=4096))
+        coordinator = Coordinator(self.storage, catalog, executor, state, self.buckets)
+        coordinator.functions.update(functions)
+        return Session(coordinator, self.storage)
+
+    # -- the surface of Engine ---------------------------------------------------------------
+
+    def stream(
+        self,
+        name: str,
+        table: pa.Table,
+        timestamp: str | None = "ts",
+        *,
+        lateness: Duration = 0,
+        **options: Any,
+    ) -> StreamDef:
+        """A stream whose rows arrive in the order of the table."""
+        fields = arrow_fields(table.schema)
+        definition = make_stream(name, fields, timestamp, lateness=lateness, **options)
+        self._tables[name] = normalized(table, fields)
+        return self.session.define_stream(definition)
+
+    def table(self, name: str, table: pa.Table) -> TableDef:
+        return self.session.define_table(name, table)
+
+    def query(self, sql: str, name: str | None = None, callback: Callback | None = None) -> Query:
+        return self.session.query(sql, name, callback)
+
+    def sql(self, script: str) -> Any:
+        return self.session.sql(script)
+
+    def function(self, name: str, function: Any, returns: Any = "BOOLEAN", **options: Any) -> None:
+        self.session.function(name, function, returns, **options)
+
+    def explain(self, query: str | Query) -> str:
+        return self.session.explain(query)
+
+    def rejects(self, stream: str) -> pa.Table:
+        return self.session.rejects(stream)
+
+    @property
+    def queries(self) -> dict[str, Query]:
+        return self.session.queries
+
+    def run(self) -> None:
+        """Feed everything epoch by epoch, then close."""
+        pieces = {n: self._cut(n, t) for n, t in self._tables.items()}
+        for i in range(max((len(p) for p in pieces.values()), default=0)):
+            batch = {n: p[i] for n, p in pieces.items() if i < len(p) and p[i].num_rows}
+            self.feed(batch)
+        self.close()
+        self._tables.clear()
+
+    # -- finer control -----------------------------------------------------------------------
+
+    def feed(self, batch: Mapping[str, pa.Table]) -> EpochReport | None:
+        """One epoch over the given rows."""
+        return self._epoch([self._entry(batch)])
+
+    def close(self) -> EpochReport | None:
+        return self._epoch([], close=True)
+
+    def tick(self, clock: int) -> EpochReport | None:
+        """Time passes without data: an epoch at the given clock reading (µs)."""
+        self._clock = clock
+        return self._epoch([], live=True)
+
+    def restart(self) -> None:
+        """Tear the driver down and open it again from what is stored."""
+        old = self.session
+        self.session = self._opened(old.catalog, old.coordinator.functions)
+        for name, query in old.queries.items():
+            again = self.session.query(query.text, name, query.callback)
+            query.session = again.session
+            self.session.queries[name] = query
+
+    def _epoch(self, entries: list[LogEntry], **how: bool) -> EpochReport | None:
+        if self._random is not None:
+            self._switch(self._random)
+        coordinator = self.session.coordinator
+        report = coordinator.epoch(entries, clock=self._clock, **how)
+        if report is not None:
+            self.reports.append(report)
+            self._call_back(report)
+            if report.epoch in self.restarts:
+                self.restart()
+        return report
+
+    def _call_back(self, report: EpochReport) -> None:
+        for name, packs in report.outputs.items():
+            query = self.session.queries[name]
+            if query.callback is not None and packs:
+                query.callback(self.session.output_of(query.schema, packs))
+
+    def _switch(self, rng: random.Random) -> None:
+        for name, query in self.session.queries.items():
+            leaves = len(query.plan.leaves)
+            orders = Orders(
+                tuple(tuple(rng.sample(range(6), 6)) for _ in range(leaves)),
+                tuple(tuple(rng.sample(range(leaves), leaves)) for _ in range(leaves)),
+            )
+            self.session.coordinator.plans[name] = self.session.physical(query.bound, orders)
+
+    def _cut(self, name: str, table: pa.Table) -> list[pa.Table]:
+        if isinstance(self.epochs, int):
+            n = max(self.epochs, 1)
+            points = [table.num_rows * i // n for i in range(n + 1)]
+        else:
+            points = [0, *self.epochs.get(name, ()), table.num_rows]
+        return [table.slice(a, b - a) for a, b in zip(points, points[1:], strict=False)]
+
+    def _entry(self, batch: Mapping[str, pa.Table]) -> LogEntry:
+        coordinator = self.session.coordinator
+        seq = coordinator.state.next_seq
+        packs, rejects = {}, {}
+        for name, table in batch.items():
+            definition = coordinator.catalog.streams[name]
+            plan = IngestPlan(
+                definition, coordinator.keys_of(name), self._clock, f"log/r{seq}-{name}-", seq
+            )
+            found = ingest_table(plan, table, self.storage)
+            packs[name] = tuple(found.packs)
+            rejects[name] = tuple(found.rejects)
+        entry = LogEntry(seq, 0, ("runner", seq), packs, rejects, self._clock)
+        commit_entry(self.storage, entry)
+        return entry
+
+    def cost(self, name: str) -> float:
+        """Total injected cost of a query's predicate evaluations."""
+        counts = self.session.coordinator.state.queries[name].counts
+        return float(
+            np.sum([c * counts.get(f"evaluations:{p}", 0) for p, c in self.costs.items()] or [0.0])
+        )
