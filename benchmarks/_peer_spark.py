@@ -29,6 +29,7 @@ STORES = {
     "default": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
     "rocksdb": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
 }
+PARTITIONS_PER_CORE = {"default": 2, "rocksdb": 1}
 CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing"
 BASE = {
     "spark.ui.enabled": "false",
@@ -66,14 +67,16 @@ def run_spark_join(
 ) -> PeerResult:
     """Spark's interval join of `a` and `b`, or the chained joins of `a`, `b` and `c`.
 
-    `shuffle_partitions` (tuned runs only) defaults to twice the cores; `conf` adds settings.
+    `shuffle_partitions` (tuned runs only) defaults to `PARTITIONS_PER_CORE`; `conf` adds
+    settings.
     With several `passes` over the files in one JVM, `total_s` is the first and `batch_ms` the last.
     """
     system = f"spark-{store}-{'tuned' if tuned else 'defaults'}"
     settings = {"spark.sql.streaming.stateStore.providerClass": STORES[store]}
     if tuned:
         settings |= TUNED
-        settings["spark.sql.shuffle.partitions"] = str(shuffle_partitions or 2 * cores)
+        partitions = shuffle_partitions or PARTITIONS_PER_CORE[store] * cores
+        settings["spark.sql.shuffle.partitions"] = str(partitions)
     job = _job(data, "join", cores, passes, settings | (conf or {}))
     result = _run(system, job, budget_s, batch_budget_s, progress)
     finished = len(result.batch_ms) if result.partial else data.spec.batches

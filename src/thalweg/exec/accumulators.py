@@ -17,7 +17,7 @@ from thalweg.exec import exact, extremes
 from thalweg.exec.frame import Ints
 from thalweg.exec.groups import Runs
 from thalweg.exec.ordering import decode_floats, order_codes
-from thalweg.exec.vector import OVERFLOW, Vector, from_arrow, nulls
+from thalweg.exec.vector import OVERFLOW, Vector, concat, from_arrow, nulls
 from thalweg.plan.expr import AggregateCall
 from thalweg.plan.types import BIGINT, DOUBLE, DataType, to_arrow
 
@@ -248,10 +248,10 @@ class Extreme:
     def _encode(self, new: Vector, old: Vector) -> tuple[Ints, Ints]:
         codes, old_codes = order_codes([new, old])
         if self.type.name in ("STRING", "BINARY", "DECIMAL"):
-            from thalweg.exec.vector import concat
-
-            self._pool = concat([new, old])
-            self._pool_codes = np.concatenate([codes, old_codes])
+            pool = concat([new, old])
+            known = np.flatnonzero(pool.usable)
+            self._pool = pool.take(known)
+            self._pool_codes = np.concatenate([codes, old_codes])[known]
         if self.largest:
             return ~codes, ~old_codes
         return codes, old_codes

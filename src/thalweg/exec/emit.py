@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from thalweg.exec.filters import judge, reject
 from thalweg.exec.frame import BEFORE_TIME, Changes, Frame, Ints, concat_changes, concat_frames
 from thalweg.exec.netting import net, same_rows
 from thalweg.exec.ordering import row_codes
-from thalweg.exec.vector import Mask, from_arrow
+from thalweg.exec.vector import Mask, Vector, from_arrow
 from thalweg.plan.logical import EmitKind, TimeWindow
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.types import to_arrow
@@ -32,29 +32,40 @@ def project(
 ) -> tuple[Frame, Ints]:
     """The output columns, and which rows have them; a row with an error is rejected."""
     rows = np.arange(frame.length)
+    if plan.grouping is not None:
+        rows = _without_errors(ctx, frame, ts, rows, frame.columns, note)
+        frame = frame if len(rows) == frame.length else frame.take(rows)
     if plan.having and frame.length:
         judged = judge(plan.having, frame.columns, frame.length, ctx)
         if note and len(judged.erring):
-            reject(judged, frame, ts, ctx)
-        rows = judged.passing
-        frame = frame.take(rows)
+            reject(judged, frame, ts[rows], ctx)
+        rows = rows[judged.passing]
+        frame = frame.take(judged.passing)
     columns = {
         c.name: evaluate(c.expr, frame.columns, frame.length, ctx.functions) for c in plan.columns
     }
+    good = _without_errors(ctx, frame, ts[rows], np.arange(frame.length), columns, note)
+    out = Frame(columns, frame.length)
+    return (out, rows) if len(good) == frame.length else (out.take(good), rows[good])
+
+
+def _without_errors(
+    ctx: TaskContext,
+    frame: Frame,
+    ts: Ints,
+    rows: Ints,
+    columns: Mapping[str, Vector],
+    note: bool,
+) -> Ints:
+    """The rows on which none of the columns errs; the others are rejected under the first."""
     bad = np.zeros(frame.length, np.bool_)
     for name, vector in columns.items():
         if vector.errors is not None:
             fresh = np.flatnonzero((vector.errors != 0) & ~bad)
             if note and len(fresh):
-                ctx.rejects.append(
-                    Reject(name, vector.errors[fresh], ts[rows[fresh]], frame.take(fresh))
-                )
+                ctx.rejects.append(Reject(name, vector.errors[fresh], ts[fresh], frame.take(fresh)))
             bad |= vector.errors != 0
-    out = Frame(columns, frame.length)
-    if bad.any():
-        good = np.flatnonzero(~bad)
-        return out.take(good), rows[good]
-    return out, rows
+    return rows[~bad] if bad.any() else rows
 
 
 def projected(ctx: TaskContext, plan: QueryPlan, changes: Changes, note: bool) -> Changes:
@@ -64,8 +75,9 @@ def projected(ctx: TaskContext, plan: QueryPlan, changes: Changes, note: bool) -
 
 def revised(ctx: TaskContext, plan: QueryPlan, revisions: Revisions) -> Changes:
     """Old rows vanish, new rows appear; a revision that changes nothing visible is dropped."""
-    old_rows = np.flatnonzero(revisions.had)
-    new_rows = np.flatnonzero(revisions.has)
+    changed = ~_unrevised(revisions)
+    old_rows = np.flatnonzero(revisions.had & changed)
+    new_rows = np.flatnonzero(revisions.has & changed)
     old, kept_old = project(ctx, plan, revisions.old.take(old_rows), revisions.ts[old_rows], False)
     new, kept_new = project(ctx, plan, revisions.new.take(new_rows), revisions.ts[new_rows], True)
     old_run, new_run = old_rows[kept_old], new_rows[kept_new]
@@ -75,6 +87,13 @@ def revised(ctx: TaskContext, plan: QueryPlan, revisions: Revisions) -> Changes:
     vanish = Changes(old, revisions.ts[old_run], np.full(len(old_run), -1, np.int8))
     appear = Changes(new, revisions.ts[new_run], np.ones(len(new_run), np.int8))
     return concat_changes([vanish, appear], plan.schema)
+
+
+def _unrevised(revisions: Revisions) -> Mask:
+    """Groups that were and are there with the same values."""
+    old, new = revisions.old.columns.values(), revisions.new.columns.values()
+    same = same_rows(list(old), list(new), len(revisions.ts))
+    return same & (revisions.had == revisions.has)
 
 
 def _unchanged(

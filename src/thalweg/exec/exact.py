@@ -166,7 +166,7 @@ def to_doubles(limbs, low):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def to_integers(limbs):  # type: ignore[no-untyped-def]
-    """Two-limb integer sums as int64, and which of them do not fit."""
+    """Two-limb integer sums as int64 (wrapped around where they do not fit), and where."""
     n = limbs.shape[0]
     out = np.zeros(n, np.int64)
     overflow = np.zeros(n, np.bool_)
@@ -175,8 +175,7 @@ def to_integers(limbs):  # type: ignore[no-untyped-def]
         low = limbs[row, 0] & _MASK
         if high < -(1 << 31) or high >= (1 << 31):
             overflow[row] = True
-        else:
-            out[row] = (high << 32) | low
+        out[row] = (high << 32) | low
     return out, overflow
 
 

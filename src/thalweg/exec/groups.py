@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from thalweg.exec.frame import Ints
 from thalweg.exec.vector import Vector
@@ -46,13 +45,12 @@ def key_hashes(keys: list[Vector], length: int) -> tuple[Hashes, Hashes]:
     """The two hashes of each row's key."""
     arrays = [k.to_arrow() for k in keys]
     first = hash_columns(arrays, length)
-    if not arrays or (is_injective([a.type for a in arrays]) and not _has_nulls(arrays)):
+    if not arrays:
         return first, np.zeros(length, np.uint64)
+    if is_injective([a.type for a in arrays]):
+        valid = keys[0].valid
+        return first, np.zeros(length, np.uint64) if valid is None else (~valid).astype(np.uint64)
     return first, second_hash(arrays, length)
-
-
-def _has_nulls(arrays: list[pa.Array]) -> bool:
-    return any(a.null_count for a in arrays)
 
 
 def sort_into_runs(keys: list[Vector], ts: Ints) -> Runs:

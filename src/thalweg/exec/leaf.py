@@ -231,7 +231,7 @@ class TimeLeaf:
 
     def _view(self, meta: PackMeta, key: Key | None = None) -> View:
         chosen = self.share.key if key is None else key
-        memo = ("view", meta.name, self._memo, chosen, self.share)
+        memo = ("view", meta.name, self._memo, chosen, key is None, self.share)
         found = self.ctx.cache.derived(memo)
         if found is None:
             found = self._built(self.ctx.cache.open(meta.name), chosen, key is not None)

@@ -282,11 +282,17 @@ def _each(text: str, rule: Callable[[Cursor], T]) -> list[T]:
 
 def _statements(text: str) -> list[list[Token]]:
     chunks: list[list[Token]] = [[]]
+    within = False
     for token in Dialect().tokenize(text):
-        if token.token_type == TokenType.SEMICOLON:
+        if token.token_type == TokenType.SEMICOLON and not within:
             chunks.append([])
-        else:
-            chunks[-1].append(token)
+            continue
+        # the pairs of an alert, WITHIN (r, s 5 MINUTES; s, t 1 HOUR), hold semicolons
+        if token.token_type == TokenType.L_PAREN and chunks[-1]:
+            within = chunks[-1][-1].text.upper() == "WITHIN"
+        elif token.token_type == TokenType.R_PAREN:
+            within = False
+        chunks[-1].append(token)
     return [c for c in chunks if c]
 
 

@@ -214,8 +214,10 @@ def _model(c: Cursor) -> ModelClause:
 def _group_by(c: Cursor) -> tuple[tuple[exp.Expr, ...], str | None]:
     if not (c._match(TokenType.GROUP_BY) or c.word("GROUP", "BY")):
         return (), None
-    for word in ("GROUPING SETS", "CUBE", "ROLLUP"):
-        if c.word(*word.split()):
+    if c._match(TokenType.GROUPING_SETS):
+        return c.wrapped(c.expression_), "GROUPING SETS"
+    for word in ("CUBE", "ROLLUP"):
+        if c.word(word):
             return c.wrapped(c.expression_), word
     return c.listed(c.expression_), None
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
+from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from thalweg.lang.ast import (
@@ -200,21 +201,30 @@ def _create_alert(c: Cursor, at: int) -> CreateAlert:
         query = replace(query, conditions=(*query.conditions, c.expression_()))
     domains = []
     while c.word("DOMAIN"):
-        column = c.expression_()
-        low, high = c.wrapped(c.expression_)
-        domains.append((column, low, high))
+        domains.append(_domain(c))
     c.need("WHEN")
     when = c.expression_()
     clear = c.expression_() if c.word("CLEAR", "BELOW") else None
     return CreateAlert(name, query, within, tuple(domains), when, clear, at)
 
 
+def _domain(c: Cursor) -> tuple[exp.Expr, exp.Expr, exp.Expr]:
+    # not an expression: `r.x (0, 100)` would be read as a call
+    at = c.offset()
+    table, _, name = c.dotted_name("a column").rpartition(".")
+    bounds = c.wrapped(c.expression_)
+    if len(bounds) != 2:
+        c.fail("DOMAIN takes a lower and an upper bound", "write DOMAIN r.x (lo, hi)", at)
+    column = exp.column(name, table or None)
+    column.meta["at"] = at
+    return column, bounds[0], bounds[1]
+
+
 def _within(c: Cursor) -> tuple[tuple[str, int], ...]:
     if not c._match(TokenType.L_PAREN):
         return (("*", c.duration()),)
     found = [_pair(c)]
-    # a script is cut at semicolons before it is parsed, so pairs are told apart by commas too
-    while c._match(TokenType.COMMA):
+    while c._match(TokenType.SEMICOLON) or c._match(TokenType.COMMA):
         found.append(_pair(c))
     c.symbol(TokenType.R_PAREN, ")")
     return tuple(found)
@@ -271,4 +281,3 @@ _CREATE: dict[str, Callable[[Cursor, int], Statement]] = {
     "VIEW": _create_view,
     "ALERT": _create_alert,
 }
-

@@ -20,9 +20,9 @@ from thalweg.exec.upkeep import CleanResult, CleanTask, FoldResult, MergeResult
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.physical import QueryPlan, RoutingKind
 from thalweg.runtime import watermarks
-from thalweg.runtime.retention import low_water, merge_tasks, fold_tasks
+from thalweg.runtime.retention import fold_tasks, low_water, merge_tasks
 from thalweg.runtime.state import FAILED, RUNNING, EngineState, QueryState, StreamState
-from thalweg.store.log import LogEntry
+from thalweg.store.log import LogEntry, entry_name
 from thalweg.store.manifest import State, commit_manifest
 from thalweg.store.packs import FULL_RANGE, Key, PackMeta, hash_ranges
 from thalweg.store.storage import Storage
@@ -147,6 +147,10 @@ class Coordinator:
                 state.rejected += sum(p.rows for p in packs)
                 rejected += sum(p.rows for p in packs)
             self.state.next_seq = entry.seq + 1
+            self.state.sources[entry.source[0]] = entry.source[1]
+            if str(entry.group) in self.state.groups:
+                self.state.groups[str(entry.group)]["query_id"] = entry.source[0]
+            self._dropped.append(entry_name(entry.seq))
         late = self._clean(dirty, entries[-1].clock if entries else 0)
         return rows, late, rejected
 
@@ -183,7 +187,7 @@ class Coordinator:
             definition = self.catalog.streams.get(name)
             if definition is None:
                 continue
-            if live:
+            if live and state.packs:
                 marks[name] = watermarks.passing(definition, state, clock)
             else:
                 marks[name] = watermarks.watermark(definition, state), False

@@ -85,7 +85,8 @@ class QueryState:
 
 @dataclass(slots=True)
 class EngineState:
-    """Everything hard. `outputs` is keyed `query/epoch`."""
+    """Everything hard. `outputs` is keyed `query/epoch`; `sources` holds the last batch taken in
+    from each ingest query; `groups` describes the ingest groups."""
 
     epoch: int = 0
     next_seq: int = 0
@@ -96,6 +97,8 @@ class EngineState:
     outputs: dict[str, list[PackMeta]] = field(default_factory=dict)
     tables: dict[str, list[PackMeta]] = field(default_factory=dict)
     definitions: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, int] = field(default_factory=dict)
+    groups: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -108,6 +111,8 @@ class EngineState:
             "outputs": {k: [p.to_json() for p in ps] for k, ps in self.outputs.items()},
             "tables": {n: [p.to_json() for p in ps] for n, ps in self.tables.items()},
             "definitions": dict(self.definitions),
+            "sources": dict(self.sources),
+            "groups": {k: dict(g) for k, g in self.groups.items()},
         }
 
     @staticmethod
@@ -124,4 +129,15 @@ class EngineState:
             {k: [PackMeta.from_json(p) for p in ps] for k, ps in data["outputs"].items()},
             {n: [PackMeta.from_json(p) for p in ps] for n, ps in data["tables"].items()},
             dict(data["definitions"]),
+            dict(data["sources"]),
+            {k: dict(g) for k, g in data["groups"].items()},
         )
+
+    def files(self) -> set[str]:
+        """Every pack the state refers to."""
+        found = {p.name for s in self.streams.values() for p in (*s.packs, *s.rejects)}
+        for query in self.queries.values():
+            found |= {f for slot in query.slots.values() for p in slot for f in p.files}
+            found |= {p.name for p in query.rejects}
+        found |= {p.name for packs in self.outputs.values() for p in packs}
+        return found | {p.name for packs in self.tables.values() for p in packs}

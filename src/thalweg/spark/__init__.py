@@ -1,1 +1,1 @@
-
+"""The shell around the core: the only place that knows Spark."""

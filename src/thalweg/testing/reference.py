@@ -332,7 +332,7 @@ class _Evaluator:
             except RowError as error:
                 self.rejected.add(((key, exacts), str(named.call), error.reason))
                 return None
-        return _Row((key, exacts), values)
+        return _Row((key, normal_row(list(values.values()))), values)
 
 
 @dataclass(frozen=True)

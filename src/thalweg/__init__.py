@@ -1,0 +1,28 @@
+"""Thalweg: continuous SQL on Spark that re-plans itself while it runs.
+
+>>> import thalweg as tw
+>>> tw.__version__
+'0.1.0'
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from thalweg import errors
+from thalweg.errors import ThalwegError
+
+if TYPE_CHECKING:
+    from thalweg.spark.engine import Engine
+
+__version__ = "0.1.0"
+__all__ = ["Engine", "ThalwegError", "errors"]
+
+
+def __getattr__(name: str) -> Any:
+    """`Engine` is loaded when it is first asked for: the core works without Spark."""
+    if name == "Engine":
+        from thalweg.spark.engine import Engine
+
+        return Engine
+    raise AttributeError(f"module 'thalweg' has no attribute {name!r}")

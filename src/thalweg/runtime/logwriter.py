@@ -1,0 +1,85 @@
+"""The log as ingest sees it: append a batch once, hand it to the epoch loop in order."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import replace
+
+from thalweg.store.log import LogEntry, commit_entry, entries_from
+from thalweg.store.packs import PackMeta
+from thalweg.store.storage import Storage
+
+MOST_PENDING = 4
+
+
+class LogWriter:
+    """Appends entries under one lock; a batch that is in the log already is not appended again."""
+
+    def __init__(self, storage: Storage, next_seq: int, sources: Mapping[str, int]) -> None:
+        self.storage = storage
+        self._sources = dict(sources)
+        self._changed = threading.Condition()
+        self._pending: deque[LogEntry] = deque()
+        self._stopped = False
+        self.next_seq = next_seq
+        for entry in entries_from(storage, next_seq):
+            self._pending.append(entry)
+            self._sources[entry.source[0]] = entry.source[1]
+            self.next_seq = entry.seq + 1
+
+    def groups_seen(self) -> dict[int, str]:
+        """Ingest query ids of entries that no epoch has taken in yet."""
+        return {e.group: e.source[0] for e in self._pending}
+
+    def has(self, query_id: str, batch: int) -> bool:
+        return self._sources.get(query_id, -1) >= batch
+
+    def append(
+        self,
+        group: int,
+        source: tuple[str, int],
+        packs: Mapping[str, list[PackMeta]],
+        rejects: Mapping[str, list[PackMeta]],
+        clock: int,
+    ) -> None:
+        with self._changed:
+            seq = self.next_seq
+            entry = LogEntry(
+                seq, group, source, _numbered(packs, seq), _numbered(rejects, seq), clock
+            )
+            commit_entry(self.storage, entry)
+            self.next_seq = seq + 1
+            self._sources[source[0]] = source[1]
+            self._pending.append(entry)
+            self._changed.notify_all()
+
+    def wait_for_room(self) -> None:
+        """Keep ingest from running far ahead of the epochs."""
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._pending) < MOST_PENDING or self._stopped)
+
+    def take(self, timeout: float) -> list[LogEntry]:
+        """All pending entries, waiting for the first for at most `timeout` seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._pending) or self._stopped, timeout)
+            found = list(self._pending)
+            self._pending.clear()
+            self._changed.notify_all()
+            return found
+
+    def stop(self) -> None:
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+
+    def resume(self) -> None:
+        with self._changed:
+            self._stopped = False
+
+
+def _numbered(
+    packs: Mapping[str, list[PackMeta]], seq: int
+) -> dict[str, tuple[PackMeta, ...]]:
+    return {s: tuple(replace(p, seq=seq) for p in ps) for s, ps in packs.items() if ps}

@@ -1,0 +1,101 @@
+"""The driver's loop: take what ingest brought, run an epoch, tell whoever listens."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from thalweg.runtime.coordinator import EpochReport, wall_clock
+from thalweg.runtime.logwriter import LogWriter
+from thalweg.runtime.session import Session
+
+POLL_SECONDS = 0.1
+TICK_SECONDS = 0.5
+Progress = Callable[[EpochReport], object]
+
+
+class EpochLoop:
+    """Runs epochs in this thread (`drain`) or in the background."""
+
+    def __init__(self, session: Session, log: LogWriter, progress: Progress | None) -> None:
+        self.session = session
+        self.log = log
+        self.progress = progress
+        self.failure: BaseException | None = None
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._last_tick = 0.0
+
+    def save_definitions(self) -> None:
+        self._redeliver()
+        self.session.coordinator.save(wall_clock())
+
+    def drain(self, finished: Callable[[], bool]) -> None:
+        """Epochs until ingest has finished and the log is consumed, then the close."""
+        while True:
+            done = finished()
+            entries = self.log.take(timeout=0.0 if done else 0.02)
+            if entries:
+                self._epoch(self.session.coordinator.epoch(entries, clock=wall_clock()))
+            elif done:
+                break
+        self._epoch(self.session.coordinator.epoch([], clock=wall_clock(), close=True))
+        self.session.coordinator.save(wall_clock())
+
+    def run_in_background(self) -> None:
+        self._thread = threading.Thread(target=self._background, name="thalweg", daemon=True)
+        self._thread.start()
+
+    def _background(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                self._once()
+            self.session.coordinator.save(wall_clock())
+        except BaseException as error:
+            self.failure = error
+            self.log.stop()
+
+    def _once(self) -> None:
+        entries = self.log.take(POLL_SECONDS)
+        now = time.monotonic()
+        if not entries and now - self._last_tick < TICK_SECONDS:
+            return
+        self._last_tick = now
+        self._epoch(self.session.coordinator.epoch(entries, clock=wall_clock(), live=True))
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    # -- after the commit --------------------------------------------------------------------
+
+    def _epoch(self, report: EpochReport | None) -> None:
+        if report is None:
+            return
+        self._deliver(report.epoch)
+        if self.progress is not None:
+            self.progress(report)
+
+    def _deliver(self, epoch: int) -> None:
+        """Callbacks see only committed output; the mark goes into the next manifest."""
+        state = self.session.coordinator.state
+        for name, query in self.session.queries.items():
+            packs = state.outputs.get(f"{name}/{epoch}")
+            if query.callback is not None and packs:
+                query.callback(self.session.output_of(query.schema, packs))
+            state.queries[name].delivered = epoch
+
+    def _redeliver(self) -> None:
+        """Epochs committed but not marked as delivered before a crash."""
+        state = self.session.coordinator.state
+        for name, query in self.session.queries.items():
+            if query.callback is None:
+                continue
+            first = state.queries[name].delivered + 1
+            for epoch in range(first, state.epoch + 1):
+                packs = state.outputs.get(f"{name}/{epoch}")
+                if packs:
+                    query.callback(self.session.output_of(query.schema, packs))
+            state.queries[name].delivered = state.epoch

@@ -1,0 +1,394 @@
+"""The engine: streams and queries over one Spark session and one path."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from thalweg.errors import ConfigError, GroupMismatch, SourceError, ThalwegError, TypeMismatch
+from thalweg.lang import ast
+from thalweg.lang.definitions import fields_of, source_spec
+from thalweg.plan.catalog import Catalog, StreamDef, TableDef
+from thalweg.plan.logical import Field, Schema
+from thalweg.plan.types import type_named
+from thalweg.runtime.coordinator import Coordinator
+from thalweg.runtime.logwriter import LogWriter
+from thalweg.runtime.loop import EpochLoop
+from thalweg.runtime.opening import claim, load_state, release, sweep
+from thalweg.runtime.session import (
+    Callback,
+    Duration,
+    Query,
+    Session,
+    make_stream,
+)
+from thalweg.spark.executor import SparkExecutor
+from thalweg.spark.files import file_names, inferred_table, list_files, read_file
+from thalweg.spark.ingest import IngestGroup, StreamInput, check_group, checkpoint_id
+from thalweg.spark.settings import create_session
+from thalweg.store.storage import open_storage
+
+
+class EngineSession(Session):
+    """Statements that need Spark: streams and tables from files."""
+
+    engine: Engine
+
+    def create_stream(self, definition: StreamDef) -> StreamDef:
+        return self.engine._file_stream(definition)
+
+    def create_table(self, statement: ast.CreateTable, text: str) -> TableDef:
+        spec = source_spec(statement.source, text, statement.at)
+        paths = list_files(spec)
+        if statement.columns:
+            fields = fields_of(statement.columns, text)
+            tables = [read_file(statement.name, fields, spec, p) for p in paths]
+            return self.define_table(statement.name, pa.concat_tables(tables), spec)
+        return self.define_table(statement.name, inferred_table(spec, paths), spec)
+
+
+class Engine:
+    """Runs continuous queries in one shared pipeline of micro-batches.
+
+    Parameters
+    ----------
+    spark
+        A classic Spark session, or None: a local one is created (and stopped with the engine).
+        A string is taken as a master URL.
+    path
+        Where log, state and results live; None uses a temporary directory that is removed.
+    parallelism
+        Tasks per epoch; by default the session's default parallelism.
+
+    Examples
+    --------
+    >>> with Engine() as engine:                                     # doctest: +SKIP
+    ...     engine.stream("trades", df, timestamp="ts", lateness="1 second")
+    ...     q = engine.query("SELECT sym, price FROM trades WHERE price > 100")
+    ...     engine.run()
+    ...     q.results()
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession | str | None = None,
+        path: str | os.PathLike[str] | None = None,
+        parallelism: int | None = None,
+    ) -> None:
+        self._own_spark = spark is None or isinstance(spark, str)
+        self._temporary = tempfile.mkdtemp(prefix="thalweg-") if path is None else None
+        self.path = str(self._temporary or path)
+        self._lock: Any = None
+        storage = open_storage(self.path)
+        self._lock = claim(storage)
+        try:
+            state = load_state(storage)
+            self.spark = (
+                create_session(spark if isinstance(spark, str) else None)
+                if spark is None or isinstance(spark, str)
+                else _classic(spark)
+            )
+        except BaseException:
+            release(self._lock)
+            raise
+        self.parallelism = parallelism or self.spark.sparkContext.defaultParallelism
+        sweep(storage, state)
+        self._storage = storage
+        executor = SparkExecutor(self.spark, storage)
+        coordinator = Coordinator(storage, Catalog(), executor, state, self.parallelism)
+        self.session = EngineSession(coordinator, storage)
+        self.session.engine = self
+        self._log = LogWriter(storage, state.next_seq, state.sources)
+        self._inputs: dict[str, StreamInput] = {}
+        self._groups: dict[int, IngestGroup] = {}
+        self._loop: EpochLoop | None = None
+        self._closed = False
+
+    # -- streams, tables, functions ----------------------------------------------------------
+
+    def stream(
+        self,
+        name: str,
+        df: DataFrame,
+        timestamp: str | None = None,
+        *,
+        lateness: Duration = 0,
+        key: str | Sequence[str] = (),
+        retain: Duration | None = None,
+        **options: Any,
+    ) -> StreamDef:
+        """Register a streaming DataFrame as a stream.
+
+        `timestamp` names its event-time column (None: arrival time). `lateness` is how far out of
+        order rows may come. Further options: unit, idle, ahead, order_by, unique.
+        """
+        self._refuse_while_running("add a stream")
+        if not isinstance(df, DataFrame):
+            raise ConfigError(f"stream {name}: expected a Spark DataFrame, got {type(df).__name__}")
+        if not df.isStreaming:
+            raise ConfigError(
+                f"stream {name}: the DataFrame is not streaming",
+                remedy="use spark.readStream, or engine.table() for static data",
+            )
+        fields = _spark_fields(df)
+        definition = make_stream(
+            name, fields, timestamp, lateness=lateness, key=key, retain=retain, **options
+        )
+        return self._add(definition, df, is_files=False)
+
+    def _file_stream(self, definition: StreamDef) -> StreamDef:
+        self._refuse_while_running("add a stream")
+        if definition.source.kind != "files":
+            raise ConfigError(
+                f"stream {definition.name} has no source",
+                remedy="add FROM FILES 'path' FORMAT parquet, or use engine.stream()",
+            )
+        return self._add(definition, file_names(self.spark, definition.source), is_files=True)
+
+    def _add(self, definition: StreamDef, frame: DataFrame, *, is_files: bool) -> StreamDef:
+        found = self.session.define_stream(definition)
+        self._inputs[definition.name] = StreamInput(definition, frame, is_files)
+        return found
+
+    def table(self, name: str, df: DataFrame | pa.Table) -> TableDef:
+        """Register static rows (a batch DataFrame or an Arrow table) for joining."""
+        if isinstance(df, DataFrame):
+            if df.isStreaming:
+                raise ConfigError(
+                    f"table {name}: the DataFrame is streaming", remedy="use engine.stream()"
+                )
+            df = df.toArrow()
+        return self.session.define_table(name, df)
+
+    def function(self, name: str, function: Any, returns: Any = "BOOLEAN", **options: Any) -> None:
+        """Register a Python function for SQL; see `Session.function`."""
+        self.session.function(name, function, returns, **options)
+
+    # -- queries -----------------------------------------------------------------------------
+
+    def query(self, sql: str, name: str | None = None, callback: Callback | None = None) -> Query:
+        """Register a continuous query.
+
+        `callback` is called with each epoch's output after it is committed, at least once.
+        """
+        self._refuse_while_running("add a query")
+        return self.session.query(sql, name, callback)
+
+    def sql(self, script: str) -> Any:
+        """Run statements; returns what the last one gives."""
+        return self.session.sql(script)
+
+    def explain(self, query: str | Query) -> str:
+        return self.session.explain(query)
+
+    @property
+    def queries(self) -> dict[str, Query]:
+        return self.session.queries
+
+    def rejects(self, stream: str) -> pa.Table:
+        """Rows of a stream that were refused, with the reason."""
+        return self.session.rejects(stream)
+
+    # -- running -----------------------------------------------------------------------------
+
+    def run(self, progress: Any = None) -> None:
+        """Drain the sources, close, return. `progress` is called with each epoch's report."""
+        loop = self._started(available_now=True, progress=progress)
+        try:
+            loop.drain(self._ingest_finished)
+        finally:
+            self._loop = None
+            self._stop_ingest()
+        self._raise_ingest_failure()
+
+    def start(self, progress: Any = None) -> None:
+        """Run in the background until `stop()`."""
+        loop = self._started(available_now=False, progress=progress)
+        loop.run_in_background()
+
+    def stop(self) -> None:
+        """Stop ingest, finish the epoch under way, keep everything for the next start."""
+        loop, self._loop = self._loop, None
+        self._log.stop()
+        self._stop_ingest()
+        if loop is not None:
+            loop.stop()
+        self._log.resume()
+        if loop is not None and loop.failure is not None:
+            raise loop.failure
+
+    @property
+    def is_running(self) -> bool:
+        return self._loop is not None
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What stopped a background run, if something did."""
+        if self._loop is not None and self._loop.failure is not None:
+            return self._loop.failure
+        return self._ingest_error()
+
+    def _started(self, *, available_now: bool, progress: Any) -> EpochLoop:
+        self._refuse_while_running("start again")
+        if self._closed:
+            raise ConfigError("the engine is closed", remedy="create a new one on the same path")
+        self._check_resumed_queries()
+        self._groups = self._form_groups()
+        self._log.resume()
+        self._loop = EpochLoop(self.session, self._log, progress)
+        self._loop.save_definitions()
+        for group in self._groups.values():
+            group.start(available_now)
+        return self._loop
+
+    def _check_resumed_queries(self) -> None:
+        """Queries of an earlier run go on by themselves once their streams are there."""
+        for name, query in self.session.coordinator.state.queries.items():
+            if name not in self.session.queries:
+                try:
+                    self.session.query(query.text, name)
+                except ThalwegError as error:
+                    raise ConfigError(
+                        f"query {name} of an earlier run cannot go on: {error.message}",
+                        remedy="register its streams, tables and functions again before starting",
+                    ) from error
+
+    def _form_groups(self) -> dict[int, IngestGroup]:
+        """Known groups as recorded; streams that are new form one group more."""
+        state = self.session.coordinator.state
+        seen = self._log.groups_seen()
+        groups: dict[int, IngestGroup] = {}
+        left = dict(self._inputs)
+        for number in sorted(int(n) for n in state.groups):
+            recorded = state.groups[str(number)]
+            names = [s["stream"] for s in recorded["streams"]]
+            missing = [n for n in names if n not in left]
+            if missing:
+                raise GroupMismatch(
+                    f"stream {missing[0]} of ingest group {number} is not registered",
+                    remedy="register the same streams as before, or use another path",
+                )
+            group = self._group(number, [left.pop(n) for n in names])
+            query_id = recorded.get("query_id") or seen.get(number)
+            found = checkpoint_id(self.spark, group.checkpoint)
+            check_group(number, recorded, group.description(), query_id, found)
+            groups[number] = group
+        if left:
+            number = max(groups, default=0) + 1
+            groups[number] = self._group(number, list(left.values()))
+            state.groups[str(number)] = {"streams": groups[number].description()}
+        return groups
+
+    def _group(self, number: int, inputs: list[StreamInput]) -> IngestGroup:
+        return IngestGroup(
+            number,
+            inputs,
+            f"{self.path}/checkpoints/group-{number}",
+            self._storage,
+            self._log,
+            self.session.coordinator.keys_of,
+            self.parallelism,
+        )
+
+    # -- ingest ------------------------------------------------------------------------------
+
+    def _ingest_finished(self) -> bool:
+        return all(g.query is None or not g.query.isActive for g in self._groups.values())
+
+    def _stop_ingest(self) -> None:
+        for group in self._groups.values():
+            if group.query is not None and group.query.isActive:
+                group.query.stop()
+
+    def _ingest_error(self) -> BaseException | None:
+        for group in self._groups.values():
+            error = group.query.exception() if group.query is not None else None
+            if error is not None:
+                return SourceError(
+                    f"ingest stopped: {_cause(str(error))}",
+                    remedy="mend the source; the log holds everything read so far and a new "
+                    "start goes on from there",
+                )
+        return None
+
+    def _raise_ingest_failure(self) -> None:
+        error = self._ingest_error()
+        if error is not None:
+            raise error
+
+    # -- life --------------------------------------------------------------------------------
+
+    def _refuse_while_running(self, what: str) -> None:
+        if self._loop is not None:
+            raise ConfigError(
+                f"cannot {what} while the engine runs",
+                remedy="call stop() first (live management is not available yet)",
+            )
+
+    def close(self) -> None:
+        """Stop and release everything; a temporary path is removed."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self.stop()
+        finally:
+            release(self._lock)
+            if self._own_spark:
+                self.spark.stop()
+            if self._temporary is not None:
+                shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _classic(spark: Any) -> SparkSession:
+    if not isinstance(spark, SparkSession) or not hasattr(spark, "_jvm"):
+        raise ConfigError(
+            "an engine needs a classic Spark session",
+            remedy="Spark Connect can only read results; create the session without remote()",
+        )
+    return spark
+
+
+def _spark_fields(df: DataFrame) -> Schema:
+    return tuple(_spark_field(f.name, f.dataType.simpleString(), f.nullable) for f in df.schema)
+
+
+def _spark_field(name: str, text: str, nullable: bool) -> Field:
+    word, _, rest = text.partition("(")
+    numbers = [int(n) for n in rest.rstrip(")").split(",") if n.isdigit()]
+    found = type_named(word, *numbers)
+    if found is None:
+        raise TypeMismatch(
+            f"column {name} is of Spark type {text}, which Thalweg cannot read",
+            remedy="select the columns you need, flatten or cast nested ones first",
+        )
+    return Field(name, found, nullable)
+
+
+def _cause(text: str) -> str:
+    """The line of a Spark error that says what happened."""
+    for line in text.splitlines():
+        if "Error:" in line or "Exception:" in line:
+            return line.strip()
+    return text.splitlines()[0] if text else "unknown"
+
+

@@ -1,0 +1,105 @@
+"""FROM FILES: Spark tracks the names, tasks read the content with pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from urllib.parse import unquote, urlparse
+
+import fsspec
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet
+from pyspark.sql import DataFrame, SparkSession
+
+from thalweg.errors import SourceError
+from thalweg.plan.catalog import SourceSpec, StreamDef
+from thalweg.plan.logical import Schema
+from thalweg.plan.types import to_arrow
+from thalweg.runtime.session import normalized
+
+SUFFIXES = {"parquet": "*.parquet", "csv": "*.csv*", "json": "*.json*"}
+
+
+def file_names(spark: SparkSession, spec: SourceSpec) -> DataFrame:
+    """A streaming DataFrame of file names; the content is not read by Spark."""
+    options = {k.lower(): str(v) for k, v in spec.options}
+    reader = spark.readStream.format("binaryFile")
+    reader = reader.option("pathGlobFilter", options.get("glob", SUFFIXES[str(spec.format)]))
+    if "max_files_per_trigger" in options:
+        reader = reader.option("maxFilesPerTrigger", options["max_files_per_trigger"])
+    return reader.load(spec.target).select("path")
+
+
+def read_files(stream: StreamDef, paths: Iterable[str]) -> Iterator[pa.Table]:
+    """The content of the files, in the stream's types."""
+    for path in paths:
+        yield read_file(stream.name, stream.fields, stream.source, path)
+
+
+def read_file(name: str, fields: Schema, spec: SourceSpec, path: str) -> pa.Table:
+    location = unquote(urlparse(path).path) if path.startswith("file:") else path
+    try:
+        table = _READERS[str(spec.format)](location, fields)
+        return normalized(table.select([f.name for f in fields]), fields)
+    except (OSError, KeyError, pa.ArrowException) as error:
+        raise SourceError(
+            f"{location} cannot be read as {spec.format} for {name}: {error}",
+            remedy="check the file, its format and the declared columns",
+        ) from error
+
+
+def _parquet(path: str, fields: Schema) -> pa.Table:
+    with fsspec.open(path, "rb") as file:
+        return pa.parquet.read_table(
+            file, columns=[f.name for f in fields], use_threads=False, pre_buffer=False
+        )
+
+
+def _csv(path: str, fields: Schema) -> pa.Table:
+    convert = pa.csv.ConvertOptions(
+        column_types={f.name: to_arrow(f.type) for f in fields},
+        include_columns=[f.name for f in fields],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        null_values=["", "NULL", "null", "NA"],
+    )
+    with fsspec.open(path, "rb", compression="infer") as file:
+        return pa.csv.read_csv(file, convert_options=convert)
+
+
+def _json(path: str, fields: Schema) -> pa.Table:
+    schema = pa.schema([(f.name, to_arrow(f.type)) for f in fields])
+    options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    with fsspec.open(path, "rb", compression="infer") as file:
+        return pa.json.read_json(file, parse_options=options)
+
+
+_READERS = {"parquet": _parquet, "csv": _csv, "json": _json}
+
+
+def inferred_table(spec: SourceSpec, paths: list[str]) -> pa.Table:
+    """All rows of a table's files, types as found (CREATE TABLE without columns)."""
+    tables = []
+    for path in paths:
+        with fsspec.open(path, "rb", compression="infer") as file:
+            if spec.format == "parquet":
+                tables.append(pa.parquet.read_table(file))
+            elif spec.format == "csv":
+                tables.append(pa.csv.read_csv(file))
+            else:
+                tables.append(pa.json.read_json(file))
+    return pa.concat_tables(tables, promote_options="default")
+
+
+def list_files(spec: SourceSpec) -> list[str]:
+    """The files under a path (or the file itself)."""
+    fs, root = fsspec.core.url_to_fs(spec.target)
+    if fs.isfile(root):
+        return [str(root)]
+    found = sorted(p for p in fs.find(root) if not p.rsplit("/", 1)[-1].startswith((".", "_")))
+    if not found:
+        raise SourceError(
+            f"there are no files under {spec.target}", remedy="check the path of CREATE TABLE"
+        )
+    return found

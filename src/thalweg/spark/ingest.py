@@ -1,0 +1,281 @@
+"""Ingest: one streaming query per group of streams moves rows into the log, and nothing else.
+
+The streams of a group are united under one checkpoint. Their columns share *slots* by type, so a
+row carries few empty cells; a tag says which stream it is of. Tasks sort rows, write packs and
+return only their names; the batch is in the log once one small file exists.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.streaming import StreamingQuery
+
+from thalweg.errors import CheckpointLost, GroupMismatch
+from thalweg.plan.catalog import StreamDef
+from thalweg.runtime.coordinator import wall_clock
+from thalweg.runtime.ingest import IngestPlan, Ingested, ingest_table
+from thalweg.runtime.logwriter import LogWriter
+from thalweg.runtime.session import normalized
+from thalweg.spark.files import read_files
+from thalweg.store.storage import Storage
+
+TAG = "__s"
+LARGEST_PACK = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class StreamInput:
+    """A stream of a group: its definition and the streaming DataFrame of rows or file names."""
+
+    definition: StreamDef
+    frame: DataFrame
+    is_files: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SlotMap:
+    """Which slot holds which column of a stream."""
+
+    plan: IngestPlan
+    columns: tuple[tuple[str, str], ...]
+    is_files: bool
+
+
+class IngestGroup:
+    """One streaming query and its checkpoint."""
+
+    def __init__(
+        self,
+        number: int,
+        inputs: Sequence[StreamInput],
+        checkpoint: str,
+        storage: Storage,
+        log: LogWriter,
+        keys_of: Callable[[str], tuple[tuple[str, ...], ...]],
+        parallelism: int,
+    ) -> None:
+        self.number = number
+        self.inputs = inputs
+        self.checkpoint = checkpoint
+        self.storage = storage
+        self.log = log
+        self.keys_of = keys_of
+        self.parallelism = parallelism
+        self.query: StreamingQuery | None = None
+        self._query_id: str | None = None
+        self._slots: list[tuple[tuple[str, str], ...]] = []
+
+    def description(self) -> list[dict[str, str]]:
+        """Group identity: streams in order and where they come from."""
+        return [{"stream": i.definition.name, "source": source_text(i)} for i in self.inputs]
+
+    def start(self, available_now: bool) -> StreamingQuery:
+        writer = (
+            self._united()
+            .writeStream.foreachBatch(self._batch)
+            .option("checkpointLocation", self.checkpoint)
+            .queryName(f"thalweg-ingest-{self.number}")
+        )
+        if available_now:
+            writer = writer.trigger(availableNow=True)
+        self.query = writer.start()
+        return self.query
+
+    # -- the union ---------------------------------------------------------------------------
+
+    def _united(self) -> DataFrame:
+        assigned = [_slots(i.frame, _wanted(i)) for i in self.inputs]
+        types = {slot: dtype for one in assigned for slot, _, dtype in one}
+        self._slots = [tuple((slot, name) for slot, name, _ in one) for one in assigned]
+        united: DataFrame | None = None
+        for tag, (given, slots) in enumerate(zip(self.inputs, assigned, strict=True)):
+            held = {slot: name for slot, name, _ in slots}
+            columns = [F.lit(tag).cast("tinyint").alias(TAG)]
+            for slot in sorted(types):
+                cell = F.col(f"`{held[slot]}`") if slot in held else F.lit(None).cast(types[slot])
+                columns.append(cell.alias(slot))
+            one = given.frame.select(columns)
+            united = one if united is None else united.unionAll(one)
+        assert united is not None
+        return united
+
+    # -- a batch -----------------------------------------------------------------------------
+
+    def _batch(self, frame: DataFrame, batch: int) -> None:
+        query_id = self._id(frame.sparkSession)
+        if self.log.has(query_id, batch):
+            return
+        self.log.wait_for_room()
+        clock = wall_clock()
+        maps = self._maps(clock, batch)
+        storage = self.storage
+
+        def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            found = ingest_task(maps, storage, batches)
+            yield pa.record_batch({"meta": pa.array([pickle.dumps(found)], pa.binary())})
+
+        rows = frame.coalesce(4 * self.parallelism).mapInArrow(task, "meta binary").collect()
+        packs: dict[str, list[Any]] = {}
+        rejects: dict[str, list[Any]] = {}
+        for row in rows:
+            for name, found in pickle.loads(bytes(row["meta"])).items():
+                packs.setdefault(name, []).extend(found.packs)
+                rejects.setdefault(name, []).extend(found.rejects)
+        self.log.append(self.number, (query_id, batch), packs, rejects, clock)
+
+    def _maps(self, clock: int, batch: int) -> tuple[SlotMap, ...]:
+        return tuple(
+            SlotMap(
+                IngestPlan(
+                    given.definition,
+                    self.keys_of(given.definition.name),
+                    clock,
+                    f"log/g{self.number}-{batch}-{tag}-",
+                    0,
+                ),
+                slots,
+                given.is_files,
+            )
+            for tag, (given, slots) in enumerate(zip(self.inputs, self._slots, strict=True))
+        )
+
+    def _id(self, spark: SparkSession) -> str:
+        """The query's id, from its checkpoint: it survives restarts with the checkpoint."""
+        if self._query_id is None:
+            found = checkpoint_id(spark, self.checkpoint)
+            assert found is not None, "Spark writes the metadata before the first batch"
+            self._query_id = found
+        return self._query_id
+
+
+def _wanted(given: StreamInput) -> list[str]:
+    if given.is_files:
+        return ["path"]
+    return [f.name for f in given.definition.fields]
+
+
+def _slots(frame: DataFrame, wanted: Sequence[str]) -> list[tuple[str, str, str]]:
+    """(slot, column, type): the n-th column of a type takes the type's n-th slot."""
+    taken: dict[str, int] = {}
+    found = []
+    types = {f.name: f.dataType.simpleString() for f in frame.schema.fields}
+    for name in wanted:
+        dtype = types[name]
+        number = taken.get(dtype, 0)
+        taken[dtype] = number + 1
+        found.append((f"{re.sub('[^a-z0-9]', '_', dtype)}_{number:02d}", name, dtype))
+    return found
+
+
+def source_text(given: StreamInput) -> str:
+    """A description of a source that is the same after a restart."""
+    if given.is_files:
+        spec = given.definition.source
+        return f"files {spec.format} {spec.target}"
+    tree = given.frame._jdf.queryExecution().logical().toString()
+    leaves = [line.strip(" +-:") for line in tree.splitlines() if "Relation" in line]
+    return "; ".join(re.sub(r"#\d+L?", "", leaf) for leaf in leaves)
+
+
+def ingest_task(
+    maps: Sequence[SlotMap], storage: Storage, batches: Iterable[pa.RecordBatch]
+) -> dict[str, Ingested]:
+    """Runs in a Python worker: all rows of one partition become packs."""
+    held: dict[int, list[pa.RecordBatch]] = {}
+    found: dict[str, Ingested] = {}
+    sizes: dict[int, int] = {}
+    for batch in batches:
+        for tag, part in _by_tag(batch):
+            held.setdefault(tag, []).append(part)
+            sizes[tag] = sizes.get(tag, 0) + part.num_rows
+            if sizes[tag] >= LARGEST_PACK:
+                _write(maps[tag], storage, held.pop(tag), found)
+                sizes[tag] = 0
+    for tag, parts in held.items():
+        _write(maps[tag], storage, parts, found)
+    return found
+
+
+def _by_tag(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    if not batch.num_rows:
+        return
+    tags = batch.column(TAG).to_numpy()
+    first = int(tags[0])
+    if (tags == first).all():
+        yield first, batch
+        return
+    for tag in sorted(set(tags.tolist())):
+        yield tag, batch.filter(pa.array(tags == tag))
+
+
+def _write(
+    slots: SlotMap, storage: Storage, parts: list[pa.RecordBatch], found: dict[str, Ingested]
+) -> None:
+    whole = pa.Table.from_batches(parts)
+    if slots.is_files:
+        tables = read_files(slots.plan.stream, whole.column(slots.columns[0][0]).to_pylist())
+    else:
+        named = pa.table({name: whole.column(slot) for slot, name in slots.columns})
+        tables = [normalized(named, slots.plan.stream.fields)]
+    total = found.setdefault(slots.plan.stream.name, Ingested())
+    for table in tables:
+        one = ingest_table(slots.plan, table, storage)
+        total.packs += one.packs
+        total.rejects += one.rejects
+
+
+# -- group identity ----------------------------------------------------------------------------
+
+
+def checkpoint_id(spark: SparkSession, checkpoint: str) -> str | None:
+    """The id Spark gave the query of a checkpoint, None if there is no checkpoint."""
+    jvm = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(f"{checkpoint}/metadata")
+    fs = path.getFileSystem(spark._jsc.hadoopConfiguration())
+    if not fs.exists(path):
+        return None
+    stream = fs.open(path)
+    try:
+        text = jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
+    finally:
+        stream.close()
+    return str(json.loads(text)["id"])
+
+
+def check_group(
+    number: int,
+    recorded: dict[str, Any],
+    description: list[dict[str, str]],
+    query_id: str | None,
+    found_id: str | None,
+) -> None:
+    """Refuse a group whose streams or checkpoint are not the ones this path knows."""
+    if recorded.get("streams") not in (None, description):
+        raise GroupMismatch(
+            f"the streams of ingest group {number} differ from the ones on this path:\n"
+            f"  recorded {_shown(recorded['streams'])}\n  given    {_shown(description)}",
+            remedy="give the same streams in the same order with the same sources, or use "
+            "another path; Spark would otherwise swap or repeat their offsets",
+        )
+    if query_id is not None and found_id != query_id:
+        state = "is missing" if found_id is None else "belongs to another query"
+        raise CheckpointLost(
+            f"the checkpoint of ingest group {number} {state}",
+            remedy="restore the checkpoint folder, or start over on a new path; reading the "
+            "sources again from the beginning would count rows twice",
+        )
+
+
+def _shown(streams: list[dict[str, str]]) -> str:
+    return ", ".join(f"{s['stream']} ({s['source']})" for s in streams)
+
+

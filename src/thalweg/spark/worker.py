@@ -1,0 +1,59 @@
+"""What runs inside Python workers: jobs over packs, with the process's own pack cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pyspark import cloudpickle
+import numpy as np
+
+from thalweg.exec.expressions import UserFunction
+from thalweg.exec.jobs import Job, execute_all
+from thalweg.store import native
+from thalweg.store.packs import PackCache
+from thalweg.store.storage import Storage
+
+_caches: dict[str, PackCache] = {}
+_functions: dict[bytes, Mapping[str, UserFunction]] = {}
+
+
+def cache_for(storage: Storage) -> PackCache:
+    """The pack cache of this process for a storage; packs are immutable, so it never lies."""
+    key = repr(storage)
+    if key not in _caches:
+        _caches[key] = PackCache(storage)
+    return _caches[key]
+
+
+def functions_from(pickled: bytes) -> Mapping[str, UserFunction]:
+    if pickled not in _functions:
+        _functions.clear()
+        _functions[pickled] = cloudpickle.loads(pickled)
+    return _functions[pickled]
+
+
+def run_batches(
+    storage: Storage, functions: bytes, batches: Iterable[Sequence[Job]]
+) -> Iterator[list[Any]]:
+    """Run each batch of jobs; called once per Spark task."""
+    cache = cache_for(storage)
+    known = functions_from(functions)
+    for batch in batches:
+        yield execute_all(batch, cache, known)
+
+
+def warm_up() -> None:
+    """Load (or compile) the kernels that every task needs."""
+    h = np.array([1, 2], np.uint64)
+    t = np.array([1, 2], np.int64)
+    native.mix(h)
+    native.combine(h, h)
+    native.key_time_order(h, t)
+    native.time_order(t[::-1].copy())
+    begin, count, total = native.match_ranges(h, t, t, h, t)
+    native.expand_ranges(begin, count, total)
+    native.rows_between(t, 0, 5)
+    bits = np.zeros(1 << 9, np.uint8)
+    native.mark_instants(bits, t, 0)
+    native.test_instants(bits, t, 0)

@@ -1,0 +1,154 @@
+"""The invariance grid: one query, one input, many ways to run it, one answer.
+
+`check_case(case)` computes the answer of a generated case once with the naive reference and then
+runs the engine under several `Variant`s (how the input is cut into epochs, how many buckets, which
+plans, when it restarts, in which order rows arrive). Every one must emit the same rows, bag per
+timestamp and sign, and reject as many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from thalweg.lang.binder import bind
+from thalweg.lang.parser import parse_query
+from thalweg.testing.compare import column_values, difference, from_table, python_rows
+from thalweg.testing.generators import Case, GeneratedStream, cuts
+from thalweg.testing.reference import ReferenceResult, ReferenceStream, evaluate_query
+from thalweg.testing.runner import Runner
+
+Feature = str | tuple[str, ...]
+# The finest cut gives every row its own epoch, up to this many epochs.
+_FINEST = 30
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to run a case: the Runner's arguments, and what to do to the input before."""
+
+    name: str
+    arguments: Callable[[Case], dict[str, Any]]
+    arrange: Callable[[Case], Case] = lambda case: case
+
+
+def _random_cuts(case: Case) -> dict[str, Any]:
+    epochs = {
+        name: cuts(case.seed * 7 + i, stream.table.num_rows)
+        for i, (name, stream) in enumerate(case.streams.items())
+    }
+    return {"epochs": epochs, "buckets": 3, "switches": case.seed}
+
+
+def _every_row(case: Case) -> dict[str, Any]:
+    epochs = {}
+    for name, stream in case.streams.items():
+        rows = stream.table.num_rows
+        epochs[name] = list(range(1, rows, max(-(-rows // _FINEST), 1)))
+    return {"epochs": epochs}
+
+
+def reshuffled(case: Case) -> Case:
+    """The same rows in another order of arrival, none further behind than its stream allows."""
+    rng = Random(f"arrival {case.seed}")
+    streams = {name: _reshuffled(rng, stream) for name, stream in case.streams.items()}
+    return replace(case, streams=streams)
+
+
+def _reshuffled(rng: Random, stream: GeneratedStream) -> GeneratedStream:
+    stamps = column_values(stream.table[stream.timestamp])
+    waiting = sorted(range(len(stamps)), key=lambda i: stamps[i])
+    order = []
+    while waiting:
+        limit = stamps[waiting[0]] + stream.lateness
+        allowed = sum(stamps[i] <= limit for i in waiting)
+        order.append(waiting.pop(rng.randrange(allowed)))
+    return replace(stream, table=stream.table.take(np.array(order, np.int64)))
+
+
+VARIANTS: tuple[Variant, ...] = (
+    Variant("one epoch, one bucket", lambda case: {}),
+    Variant("random cuts, three buckets, forced switches", _random_cuts),
+    Variant(
+        "four epochs, two buckets, restarts after the first and the third",
+        lambda case: {"epochs": 4, "buckets": 2, "restarts": (1, 3)},
+    ),
+    Variant("every row its own epoch", _every_row),
+    Variant(
+        "another order of arrival, five epochs, four buckets, forced switches",
+        lambda case: {"epochs": 5, "buckets": 4, "switches": case.seed + 1},
+        reshuffled,
+    ),
+)
+
+
+def load(runner: Runner, case: Case) -> Runner:
+    """The runner, with the case's streams and tables."""
+    for name, stream in case.streams.items():
+        runner.stream(name, stream.table, stream.timestamp, lateness=stream.lateness)
+    for name, table in case.tables.items():
+        runner.table(name, table)
+    return runner
+
+
+def reference_result(case: Case) -> ReferenceResult:
+    """What the case emits and rejects by definition, from the plan as bound, not rewritten."""
+    catalog = load(Runner(), case).session.catalog
+    bound = bind(parse_query(case.sql), catalog, case.sql)
+    streams = {
+        name: ReferenceStream.from_table(s.table, timestamp=s.timestamp)
+        for name, s in case.streams.items()
+    }
+    tables = {name: python_rows(table) for name, table in case.tables.items()}
+    return evaluate_query(bound.root, streams, tables)
+
+
+def check_variant(case: Case, variant: Variant, expected: ReferenceResult) -> None:
+    """One cell of the grid: raises AssertionError with what is missing and what is too much."""
+    runner = load(Runner(**variant.arguments(case)), variant.arrange(case))
+    query = runner.query(case.sql, name="q")
+    runner.run()
+    title = f"seed {case.seed}, {variant.name}\n  {case.sql}"
+    found = difference(expected.emitted, from_table(query.results()))
+    assert found is None, f"{title}\n{found}"
+    want, have = sum(expected.rejected.values()), query.rejects().num_rows
+    assert want == have, (
+        f"{title}\nexpected {want} rejected rows, got {have}\n"
+        f"  expected {dict(expected.rejected)}\n  got {query.rejects().to_pylist()[:10]}"
+    )
+    for name in case.streams:
+        late = query.stats()["streams"].get(name, {}).get("late", 0)
+        assert late == 0, f"{title}\n{late} rows of {name} were called late, none is"
+
+
+def check_case(case: Case, variants: Sequence[Variant] | None = None) -> None:
+    """The case under the given variants (all by default) against the reference."""
+    expected = reference_result(case)
+    for variant in VARIANTS if variants is None else variants:
+        check_variant(case, variant, expected)
+
+
+def chosen_variants(seed: int, count: int) -> list[Variant]:
+    """Some of the variants, so that neighbouring seeds together use all of them."""
+    return [VARIANTS[(seed + i * 2) % len(VARIANTS)] for i in range(count)]
+
+
+def covered(cases: Iterable[Case], *wanted: Feature) -> None:
+    """Every wanted feature occurs in some case; a tuple must occur together in one case."""
+    features = [case.features for case in cases]
+    missing = [w for w in wanted if not any(_parts(w) <= f for f in features)]
+    assert not missing, f"not covered by {len(features)} cases: {missing}"
+
+
+def _parts(feature: Feature) -> frozenset[str]:
+    return frozenset((feature,) if isinstance(feature, str) else feature)
+
+
+def pairs(left: Iterable[str], right: Iterable[str]) -> list[tuple[str, str]]:
+    """All pairs of two lists of features, for `covered`."""
+    return list(product(left, right))
