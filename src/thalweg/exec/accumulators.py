@@ -1,8 +1,8 @@
 """One accumulator per aggregate: its state as columns, its value after every run.
 
 The protocol is small, so that a new aggregate is one class: `load` what the groups had, `advance`
-over the epoch's changes, then `values` per version (groups' old states first, then runs) and
-`save` what the groups have now.
+over the epoch's changes, then `values` of all versions (the groups' stored states first, then one
+per run) and `save` what the groups have now.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Accumulator(Protocol):
     def advance(
         self, argument: Vector | None, weight: Ints, ends: Ints | None, runs: Runs, loaded: Loaded
     ) -> None: ...
-    def values(self, last: Ints) -> Vector: ...
+    def values(self) -> Vector: ...
     def save(self, last: Ints) -> tuple[Columns, Columns | None]: ...
 
 
@@ -88,8 +88,8 @@ class Count:
         exact.running_counts(used, runs.run, runs.group_of_run, init, after)
         self._counts = _versions(init, after)
 
-    def values(self, last: Ints) -> Vector:
-        return Vector(BIGINT, self._counts[last], None, None)
+    def values(self) -> Vector:
+        return Vector(BIGINT, self._counts, None, None)
 
     def save(self, last: Ints) -> tuple[Columns, Columns | None]:
         return {f"{self.prefix}n": self._counts[last]}, None
@@ -167,23 +167,22 @@ class Sum:
                 out[:, at] = loaded.ints(name)
         return out
 
-    def values(self, last: Ints) -> Vector:
-        counts = self._counts[last]
+    def values(self) -> Vector:
+        counts = self._counts
         valid = counts > 0
         if self.argument.is_integer and not self.mean:
-            sums, overflow = exact.to_integers(self._limbs[last])
+            sums, overflow = exact.to_integers(self._limbs)
             errors = np.where(overflow & valid, OVERFLOW, 0).astype(np.uint8)
             return Vector(BIGINT, sums, valid, errors if overflow.any() else None)
-        totals = exact.to_doubles(self._limbs[last], self._low)
-        totals = self._with_specials(totals, last)
+        totals = self._with_specials(exact.to_doubles(self._limbs, self._low))
         if self.mean:
             totals = totals / np.maximum(counts, 1)
         return Vector(DOUBLE, totals, valid, None)
 
-    def _with_specials(self, totals: Any, last: Ints) -> Any:
-        if not self._special:
+    def _with_specials(self, totals: Any) -> Any:
+        if not any(s.any() for s in self._special):
             return totals
-        nan, inf, ninf = (s[last] for s in self._special)
+        nan, inf, ninf = self._special
         totals = np.where(inf > 0, np.inf, totals)
         totals = np.where(ninf > 0, -np.inf, totals)
         return np.where((nan > 0) | ((inf > 0) & (ninf > 0)), np.nan, totals)
@@ -281,8 +280,8 @@ class Extreme:
         first = np.minimum(self._offset, max(total - 1, 0))
         self._best = self._codes[first] if total else np.zeros(runs.groups, np.int64)
 
-    def values(self, last: Ints) -> Vector:
-        return self._decode(self._best[last], self._has[last])
+    def values(self) -> Vector:
+        return self._decode(self._best, self._has)
 
     def _decode(self, codes: Ints, valid: Any) -> Vector:
         plain = ~codes if self.largest else codes

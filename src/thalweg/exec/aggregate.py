@@ -147,8 +147,9 @@ def _revisions(
     shared = {k.name: v.take(example) for k, v in zip(grouping.keys, keys, strict=True)}
     old, new = dict(shared), dict(shared)
     for named, one in zip(grouping.aggregates, accumulators, strict=True):
-        old[named.name] = one.values(before)
-        new[named.name] = one.values(after)
+        versions = one.values()
+        old[named.name] = versions.take(before)
+        new[named.name] = versions.take(after)
     had, has = counts[before] > 0, counts[after] > 0
     if not grouping.keys:
         known = loaded.rows >= 0

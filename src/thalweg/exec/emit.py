@@ -18,6 +18,7 @@ from thalweg.exec.frame import BEFORE_TIME, Changes, Frame, Ints, concat_changes
 from thalweg.exec.netting import net, same_rows
 from thalweg.exec.ordering import row_codes
 from thalweg.exec.vector import Mask, Vector, from_arrow
+from thalweg.plan.expr import Column
 from thalweg.plan.logical import EmitKind, TimeWindow
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.types import to_arrow
@@ -75,13 +76,16 @@ def projected(ctx: TaskContext, plan: QueryPlan, changes: Changes, note: bool) -
 
 def revised(ctx: TaskContext, plan: QueryPlan, revisions: Revisions) -> Changes:
     """Old rows vanish, new rows appear; a revision that changes nothing visible is dropped."""
-    changed = ~_unrevised(revisions)
-    old_rows = np.flatnonzero(revisions.had & changed)
+    changed = ~_unrevised(plan, revisions)
     new_rows = np.flatnonzero(revisions.has & changed)
-    old, kept_old = project(ctx, plan, revisions.old.take(old_rows), revisions.ts[old_rows], False)
     new, kept_new = project(ctx, plan, revisions.new.take(new_rows), revisions.ts[new_rows], True)
-    old_run, new_run = old_rows[kept_old], new_rows[kept_new]
-    drop_old, drop_new = _unchanged(old, old_run, new, new_run)
+    new_run = new_rows[kept_new]
+    if plan.kind is EmitKind.ISTREAM and not plan.needs_netting and _shows_all(plan):
+        return Changes(new, revisions.ts[new_run], np.ones(len(new_run), np.int8))
+    old_rows = np.flatnonzero(revisions.had & changed)
+    old, kept_old = project(ctx, plan, revisions.old.take(old_rows), revisions.ts[old_rows], False)
+    old_run = old_rows[kept_old]
+    drop_old, drop_new = _unchanged(old, old_run, new, new_run, len(revisions.ts))
     old, old_run = old.take(np.flatnonzero(~drop_old)), old_run[~drop_old]
     new, new_run = new.take(np.flatnonzero(~drop_new)), new_run[~drop_new]
     vanish = Changes(old, revisions.ts[old_run], np.full(len(old_run), -1, np.int8))
@@ -89,24 +93,36 @@ def revised(ctx: TaskContext, plan: QueryPlan, revisions: Revisions) -> Changes:
     return concat_changes([vanish, appear], plan.schema)
 
 
-def _unrevised(revisions: Revisions) -> Mask:
-    """Groups that were and are there with the same values."""
-    old, new = revisions.old.columns.values(), revisions.new.columns.values()
-    same = same_rows(list(old), list(new), len(revisions.ts))
-    return same & (revisions.had == revisions.has)
+def _shows_all(plan: QueryPlan) -> bool:
+    """Whether a changed group row always is a changed output row."""
+    assert plan.grouping is not None
+    shown = {c.expr.name for c in plan.columns if isinstance(c.expr, Column)}
+    return not plan.having and all(a.name in shown for a in plan.grouping.aggregates)
+
+
+def _unrevised(plan: QueryPlan, revisions: Revisions) -> Mask:
+    """Groups that were and are there with the same values (their keys are the same anyway)."""
+    assert plan.grouping is not None
+    names = [a.name for a in plan.grouping.aggregates]
+    old = [revisions.old.columns[n] for n in names]
+    new = [revisions.new.columns[n] for n in names]
+    return same_rows(old, new, len(revisions.ts)) & (revisions.had == revisions.has)
 
 
 def _unchanged(
-    old: Frame, old_run: Ints, new: Frame, new_run: Ints
+    old: Frame, old_run: Ints, new: Frame, new_run: Ints, runs: int
 ) -> tuple[Mask, Mask]:
     """Masks of old and new rows that are the same row of the same run."""
     drop_old = np.zeros(old.length, np.bool_)
     drop_new = np.zeros(new.length, np.bool_)
-    both, i, j = np.intersect1d(old_run, new_run, assume_unique=True, return_indices=True)
-    if len(both):
+    place = np.full(runs, -1, np.int64)
+    place[old_run] = np.arange(len(old_run))
+    j = np.flatnonzero(place[new_run] >= 0)
+    i = place[new_run[j]]
+    if len(j):
         left = [v.take(i) for v in old.columns.values()]
         right = [v.take(j) for v in new.columns.values()]
-        same = same_rows(left, right, len(both))
+        same = same_rows(left, right, len(j))
         drop_old[i[same]] = True
         drop_new[j[same]] = True
     return drop_old, drop_new

@@ -143,9 +143,10 @@ def to_doubles(limbs, low):  # type: ignore[no-untyped-def]
         third = d[top - 2] if top >= 2 else 0
         x = (np.uint64(d[top]) << np.uint64(32)) | np.uint64(second)
         lead = 0
-        while (x >> np.uint64(63)) == 0:
-            x <<= np.uint64(1)
-            lead += 1
+        for by in (16, 8, 4, 2, 1):
+            if x >> np.uint64(64 - by) == 0:
+                x <<= np.uint64(by)
+                lead += by
         sticky = False
         if lead > 0:
             x |= np.uint64(third) >> np.uint64(32 - lead)

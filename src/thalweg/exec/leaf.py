@@ -65,7 +65,9 @@ class LeafReader(Protocol):
 
     def arrivals(self) -> Changes: ...
     def departures(self, only_at: InstantSet | None = None) -> Changes: ...
-    def probe(self, needles: Needles, key: Key, want_ends: bool) -> Matches: ...
+    def probe(
+        self, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]
+    ) -> Matches: ...
     def has_null_keys(self, key: Key) -> bool: ...
 
 
@@ -182,7 +184,9 @@ class TimeLeaf:
 
     # -- probing -----------------------------------------------------------------------------
 
-    def probe(self, needles: Needles, key: Key, want_ends: bool) -> Matches:
+    def probe(
+        self, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]
+    ) -> Matches:
         low, high = self._alive(needles)
         bottom = int(low.min()) if len(low) else AFTER_TIME
         top = int(high.max()) if len(high) else BEFORE_TIME
@@ -198,13 +202,15 @@ class TimeLeaf:
             if total:
                 needle, positions = native.expand_ranges(begin, count, total)
                 found.append(needle)
-                frames.append(self._frame(view.pack, view.picked(positions)))
-                times.append(view.ts[positions])
+                frames.append(self._frame(view.pack, view.picked(positions), columns))
+                if want_ends:
+                    times.append(view.ts[positions])
         self.ctx.counts[f"probes:{self.leaf.alias}"] += len(needles.hashes)
         ends = None
         if want_ends and self.window is not None:
             ends = windows.ends(self.window, _flat(times))
-        return Matches(_flat(found), concat_frames(frames, self.leaf.fields), ends)
+        fields = tuple(f for f in self.leaf.fields if f.name in columns)
+        return Matches(_flat(found), concat_frames(frames, fields), ends)
 
     def _alive(self, needles: Needles) -> tuple[Ints, Ints]:
         """Event times of the rows a needle may meet.
@@ -272,12 +278,13 @@ class TimeLeaf:
         hashes = None if view.hashes is None else view.hashes[kept]
         return View(view.pack, view.ts[kept], rows[kept], hashes, erring)
 
-    def _frame(self, pack: Pack, rows: Ints) -> Frame:
-        columns = {
+    def _frame(self, pack: Pack, rows: Ints, columns: frozenset[str] | None = None) -> Frame:
+        taken = {
             f.name: self.ctx.vector(pack, self.leaf.bare(f.name), f.type).take(rows)
             for f in self.leaf.fields
+            if columns is None or f.name in columns
         }
-        return Frame(columns, len(rows))
+        return Frame(taken, len(rows))
 
 
 def _flat(arrays: Sequence[Ints]) -> Ints:

@@ -15,6 +15,7 @@ from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge, reject
 from thalweg.exec.frame import Changes, Frame, Ints, concat_changes
 from thalweg.exec.leaf import InstantSet, LeafReader, Needles
+from thalweg.plan.expr import columns_of
 from thalweg.plan.logical import Schema
 from thalweg.plan.physical import Pipeline, Probe, QueryPlan
 from thalweg.store import native
@@ -30,7 +31,10 @@ class Joined:
         self.ctx = ctx
         self.plan = plan
         self.leaves = leaves
-        self.schema: Schema = tuple(f for leaf in plan.leaves for f in leaf.fields)
+        self._used_above = _used_above(plan)
+        self.schema: Schema = tuple(
+            f for leaf in plan.leaves for f in leaf.fields if f.name in self._used_above
+        )
 
     def arrivals(self, want_ends: bool = False) -> Changes:
         """Results that appear, with the ends of their lifetimes where wanted and known."""
@@ -53,13 +57,16 @@ class Joined:
     ) -> Changes:
         if not want_ends:
             changes.ends = None
-        for probe in pipeline.probes:
+        for i, probe in enumerate(pipeline.probes):
             if not len(changes):
                 break
-            changes = self._probe(pipeline.leaf, probe, changes, departing)
+            later = _used_by(pipeline.probes[i + 1 :]) | self._used_above
+            changes = self._probe(pipeline.leaf, probe, changes, departing, later)
         return changes
 
-    def _probe(self, source: int, probe: Probe, changes: Changes, departing: bool) -> Changes:
+    def _probe(
+        self, source: int, probe: Probe, changes: Changes, departing: bool, later: frozenset[str]
+    ) -> Changes:
         changes = _without_null_keys(changes, probe)
         keys = [changes.frame.columns[c].to_arrow() for c in probe.source]
         hashes = hash_columns(keys, len(changes))
@@ -68,16 +75,18 @@ class Joined:
             hashes, changes = hashes[order], changes.take(order)
         leaf = self.leaves[probe.leaf]
         needles = Needles(hashes, changes.ts, departing, source)
-        found = leaf.probe(needles, probe.target, want_ends=changes.ends is not None)
+        predicates = probe.residual
+        if not probe.exact or leaf.has_null_keys(probe.target):
+            predicates = probe.verify + predicates
+        wanted = later | frozenset(c for p in predicates for c in columns_of(p.expr))
+        found = leaf.probe(needles, probe.target, changes.ends is not None, wanted)
+        changes.frame = changes.frame.select([n for n in changes.frame.columns if n in wanted])
         merged = changes.take(found.needle)
         merged.frame = Frame({**merged.frame.columns, **found.frame.columns}, len(found.needle))
         if merged.ends is not None and found.ends is not None:
             merged.ends = np.minimum(merged.ends, found.ends)
         elif not self.plan.leaves[probe.leaf].is_table:
             merged.ends = None
-        predicates = probe.residual
-        if not probe.exact or leaf.has_null_keys(probe.target):
-            predicates = probe.verify + predicates
         if predicates and len(merged):
             judged = judge(predicates, merged.frame.columns, len(merged), self.ctx)
             merged = merged.take(judged.passing)
@@ -91,6 +100,26 @@ class Joined:
         if note_rejects and len(judged.erring):
             reject(judged, changes.frame, changes.ts, self.ctx)
         return changes.take(judged.passing)
+
+
+def _used_above(plan: QueryPlan) -> frozenset[str]:
+    """Columns that somebody looks at after the join."""
+    exprs = [p.expr for p in plan.top]
+    if plan.grouping is not None:
+        exprs += [k.expr for k in plan.grouping.keys]
+        exprs += [a.call for a in plan.grouping.aggregates]
+    else:
+        exprs += [c.expr for c in plan.columns]
+    return frozenset(c for e in exprs for c in columns_of(e))
+
+
+def _used_by(probes: Sequence[Probe]) -> frozenset[str]:
+    """Columns that later steps of a pipeline need from the rows found so far."""
+    found = {c for p in probes for c in p.source}
+    for probe in probes:
+        for predicate in (*probe.residual, *probe.verify):
+            found |= columns_of(predicate.expr)
+    return frozenset(found)
 
 
 def _without_null_keys(changes: Changes, probe: Probe) -> Changes:

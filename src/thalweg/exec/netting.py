@@ -8,6 +8,8 @@ from thalweg.exec.frame import Changes, Ints
 from thalweg.exec.leaf import InstantSet
 from thalweg.exec.ordering import order_codes, row_codes
 from thalweg.exec.vector import Mask, Vector
+from thalweg.store import native
+from thalweg.store.hashing import hash_columns
 
 
 def net(changes: Changes) -> Changes:
@@ -19,11 +21,24 @@ def net(changes: Changes) -> Changes:
     suspect = np.flatnonzero(
         np.where(plus, downs.might_hold(changes.ts), ups.might_hold(changes.ts))
     )
+    suspect = suspect[_alike(changes.take(suspect))]
     if not len(suspect):
         return changes
     keep = np.ones(len(changes), np.bool_)
     keep[suspect] = _survivors(changes.take(suspect))
     return changes.take(np.flatnonzero(keep))
+
+
+def _alike(changes: Changes) -> Mask:
+    """Rows whose hash of instant and content also occurs with the other sign."""
+    columns = [v.to_arrow() for v in changes.frame.columns.values()]
+    hashes = native.combine(
+        hash_columns(columns, len(changes)), native.mix(changes.ts.view(np.uint64))
+    ).view(np.int64)
+    plus = changes.signs > 0
+    ups, downs = InstantSet(hashes[plus]), InstantSet(hashes[~plus])
+    found: Mask = np.where(plus, downs.might_hold(hashes), ups.might_hold(hashes))
+    return found
 
 
 def _survivors(changes: Changes) -> Mask:
@@ -53,8 +68,23 @@ def same_rows(left: list[Vector], right: list[Vector], length: int) -> Mask:
     """Row by row equality of two equally long lists of columns."""
     same = np.ones(length, np.bool_)
     for a, b in zip(left, right, strict=True):
-        x, y = order_codes([a, b])
-        valid_a = np.ones(length, np.bool_) if a.valid is None else a.valid
-        valid_b = np.ones(length, np.bool_) if b.valid is None else b.valid
-        same &= (valid_a == valid_b) & ((x == y) | ~valid_a)
+        equal = _same_values(a, b)
+        if a.valid is not None or b.valid is not None:
+            valid_a, valid_b = _mask(a, length), _mask(b, length)
+            equal = (valid_a == valid_b) & (equal | ~valid_a)
+        same &= equal
     return same
+
+
+def _same_values(a: Vector, b: Vector) -> Mask:
+    if isinstance(a.data, np.ndarray):
+        equal: Mask = a.data == b.data
+        if a.type.is_float:
+            equal |= np.isnan(a.data) & np.isnan(b.data)
+        return equal
+    x, y = order_codes([a, b])
+    return x == y
+
+
+def _mask(vector: Vector, length: int) -> Mask:
+    return np.ones(length, np.bool_) if vector.valid is None else vector.valid

@@ -160,7 +160,9 @@ class RowLeaf:
         self.ctx.counts[f"departures:{self.leaf.alias}"] += len(rows)
         return Changes(self._frame.take(rows), ends[rows], np.full(len(rows), -1, np.int8))
 
-    def probe(self, needles: Needles, key: Key, want_ends: bool) -> Matches:
+    def probe(
+        self, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]
+    ) -> Matches:
         hashes, ts, rows = self._index(key)
         at = needles.instants
         after = self.position > needles.source
@@ -173,7 +175,8 @@ class RowLeaf:
         edge = at[needle]
         alive = ends >= edge if needles.departing and after else ends > edge
         self.ctx.counts[f"probes:{self.leaf.alias}"] += len(at)
-        return Matches(needle[alive], self._frame.take(picked[alive]), None)
+        shown = self._frame.select([n for n in self._frame.columns if n in columns])
+        return Matches(needle[alive], shown.take(picked[alive]), None)
 
     def _index(self, key: Key) -> tuple[Hashes, Ints, Ints]:
         if key not in self._by_key:

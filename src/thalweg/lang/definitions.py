@@ -6,6 +6,7 @@ from thalweg.errors import ConfigError, DuplicateName, NotAvailableYet, TypeMism
 from thalweg.lang import ast
 from thalweg.lang.durations import unit_micros
 from thalweg.lang.parser import place
+from thalweg.lang.scope import decimal_exists
 from thalweg.plan.catalog import DEFAULT_IDLE, SourceSpec, StreamDef
 from thalweg.plan.logical import Field, Schema
 from thalweg.plan.types import type_named
@@ -14,6 +15,10 @@ FILE_FORMATS = ("parquet", "csv", "json")
 
 
 def stream_definition(statement: ast.CreateStream, text: str) -> StreamDef:
+    if statement.name.startswith("__"):
+        raise ConfigError(f"{statement.name}: names starting with __ are reserved").at(
+            text, *place(text, statement.at)
+        )
     if statement.timestamp is not None:
         names = {c.name.lower(): c.name for c in statement.columns}
         timestamp = names.get(statement.timestamp.lower(), statement.timestamp)
@@ -44,9 +49,10 @@ def fields_of(columns: tuple[ast.ColumnDefinition, ...], text: str) -> Schema:
     fields: list[Field] = []
     for column in columns:
         dtype = type_named(column.type, column.precision, column.scale)
-        if dtype is None:
+        if dtype is None or not decimal_exists(column.precision, column.scale):
+            digits = "" if dtype is None else f"({column.precision}, {column.scale})"
             raise TypeMismatch(
-                f"unknown type {column.type}",
+                f"unknown type {column.type}{digits}",
                 remedy="use BOOLEAN, INT, BIGINT, DOUBLE, STRING, DATE, TIMESTAMP, DECIMAL(p,s), ...",
             ).at(text, *place(text, column.at))
         if any(f.name.lower() == column.name.lower() for f in fields):

@@ -328,8 +328,14 @@ def sql_type(target: exp.Expr) -> DataType | None:
     name = str(getattr(target.this, "value", target.this))
     params = [int(p.name) for p in target.expressions if p.name.isdigit()]
     if name.upper() == "DECIMAL":
-        return decimal(params[0] if params else 10, params[1] if len(params) > 1 else 0)
+        precision, scale = params[0] if params else 10, params[1] if len(params) > 1 else 0
+        return decimal(precision, scale) if decimal_exists(precision, scale) else None
     return type_named(name)
+
+
+def decimal_exists(precision: int, scale: int) -> bool:
+    """38 digits are what a decimal can hold, here as in Spark."""
+    return 1 <= precision <= 38 and 0 <= scale <= precision
 
 
 def _interval(scope: Scope, node: exp.Expr, agg: bool) -> Expr:

@@ -14,19 +14,21 @@ _RADIX = 1 << _DIGIT
 
 
 @njit(cache=True, nogil=True)
-def _radix_pass(keys, order, scratch, shift):  # type: ignore[no-untyped-def]
+def _radix_pass(keys, order, keys_out, order_out, shift):  # type: ignore[no-untyped-def]
+    """One stable pass; keys travel with their rows, so that reads are sequential."""
     counts = np.zeros(_RADIX + 1, np.int64)
     mask = np.uint64(_RADIX - 1)
     by = np.uint64(shift)
-    for i in range(order.size):
-        counts[np.int64((keys[order[i]] >> by) & mask) + 1] += 1
+    for i in range(keys.size):
+        counts[np.int64((keys[i] >> by) & mask) + 1] += 1
     for d in range(_RADIX):
         counts[d + 1] += counts[d]
-    for i in range(order.size):
-        row = order[i]
-        digit = np.int64((keys[row] >> by) & mask)
-        scratch[counts[digit]] = row
-        counts[digit] += 1
+    for i in range(keys.size):
+        digit = np.int64((keys[i] >> by) & mask)
+        at = counts[digit]
+        keys_out[at] = keys[i]
+        order_out[at] = order[i]
+        counts[digit] = at + 1
 
 
 @njit(cache=True, nogil=True)
@@ -49,34 +51,107 @@ def time_order(ts):  # type: ignore[no-untyped-def]
     keys = np.empty(n, np.uint64)
     for i in range(n):
         keys[i] = np.uint64(ts[i] - low)
-    scratch = np.empty(n, np.int64)
+    keys_out = np.empty(n, np.uint64)
+    order_out = np.empty(n, np.int64)
     shift = 0
     while shift < 64 and (span >> np.uint64(shift)) > 0:
-        _radix_pass(keys, order, scratch, shift)
-        order, scratch = scratch, order
+        _radix_pass(keys, order, keys_out, order_out, shift)
+        keys, keys_out = keys_out, keys
+        order, order_out = order_out, order
         shift += _DIGIT
     return order
+
+
+@njit(cache=True, nogil=True)
+def _ascends(hashes, ts, i, j):  # type: ignore[no-untyped-def]
+    return hashes[i] < hashes[j] or (hashes[i] == hashes[j] and ts[i] <= ts[j])
+
+
+@njit(cache=True, nogil=True)
+def _natural_runs(hashes, ts, most):  # type: ignore[no-untyped-def]
+    """Where sorted stretches begin, and the end; empty if there are more than `most`."""
+    bounds = np.empty(most + 2, np.int64)
+    bounds[0] = 0
+    runs = 1
+    for i in range(1, hashes.size):
+        if not _ascends(hashes, ts, i - 1, i):
+            if runs > most:
+                return bounds[:0]
+            bounds[runs] = i
+            runs += 1
+    if runs > most:
+        return bounds[:0]
+    bounds[runs] = hashes.size
+    return bounds[: runs + 1]
+
+
+@njit(cache=True, nogil=True)
+def _merge_runs(hashes, ts, bounds):  # type: ignore[no-untyped-def]
+    """Merge neighbouring sorted runs, two by two, until one is left."""
+    n = hashes.size
+    order = np.arange(n)
+    out = np.empty(n, np.int64)
+    while bounds.size > 2:
+        runs = bounds.size - 1
+        kept = np.empty((runs + 1) // 2 + 1, np.int64)
+        kept[0] = 0
+        count = 1
+        r = 0
+        while r < runs:
+            begin = bounds[r]
+            middle = bounds[r + 1]
+            end = bounds[r + 2] if r + 2 <= runs else middle
+            i = begin
+            j = middle
+            for at in range(begin, end):
+                if j >= end or (i < middle and _ascends(hashes, ts, order[i], order[j])):
+                    out[at] = order[i]
+                    i += 1
+                else:
+                    out[at] = order[j]
+                    j += 1
+            kept[count] = end
+            count += 1
+            r += 2
+        order, out = out, order
+        bounds = kept[:count]
+    return order
+
+
+_MOST_RUNS = 32
 
 
 @njit(cache=True, nogil=True)
 def key_time_order(hashes, ts):  # type: ignore[no-untyped-def]
     """Stable permutation that sorts by (hash, time).
 
-    Radix passes over the top 44 bits of the hash bring equal hashes together but for rare
-    neighbours that differ below; an insertion step puts those right.
+    Input that consists of a few sorted runs is merged. Otherwise radix passes over the top 44
+    bits of the hash bring equal hashes together but for rare neighbours that differ below; an
+    insertion step puts those right.
     """
     n = hashes.size
+    bounds = _natural_runs(hashes, ts, _MOST_RUNS)
+    if bounds.size:
+        return _merge_runs(hashes, ts, bounds)
     order = time_order(ts)
-    scratch = np.empty(n, np.int64)
+    keys = np.empty(n, np.uint64)
+    for i in range(n):
+        keys[i] = hashes[order[i]]
+    keys_out = np.empty(n, np.uint64)
+    order_out = np.empty(n, np.int64)
     for p in range(4):
-        _radix_pass(hashes, order, scratch, 20 + p * _DIGIT)
-        order, scratch = scratch, order
+        _radix_pass(keys, order, keys_out, order_out, 20 + p * _DIGIT)
+        keys, keys_out = keys_out, keys
+        order, order_out = order_out, order
     for i in range(1, n):
+        key = keys[i]
         row = order[i]
         j = i
-        while j > 0 and hashes[order[j - 1]] > hashes[row]:
+        while j > 0 and keys[j - 1] > key:
+            keys[j] = keys[j - 1]
             order[j] = order[j - 1]
             j -= 1
+        keys[j] = key
         order[j] = row
     return order
 

@@ -1,0 +1,235 @@
+"""Refusals say what, where and what to do."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from thalweg.errors import (
+    AggregateMisuse,
+    AmbiguousName,
+    BindError,
+    ConfigError,
+    DuplicateName,
+    ParseError,
+    ThalwegError,
+    TypeMismatch,
+    UnboundedState,
+    UnknownName,
+    WindowMisuse,
+    did_you_mean,
+    nearest,
+)
+from thalweg.testing.runner import Runner
+
+STREAMS = """
+CREATE STREAM trades (sym STRING, price DOUBLE, qty BIGINT, ts TIMESTAMP) TIMESTAMP BY ts;
+CREATE STREAM quotes (sym STRING, bid DOUBLE, ts TIMESTAMP) TIMESTAMP BY ts
+"""
+
+
+@pytest.fixture
+def runner() -> Runner:
+    runner = Runner()
+    runner.sql(STREAMS)
+    runner.table("companies", pa.table({"sym": ["a"], "sector": ["tech"]}))
+    return runner
+
+
+def refusal(runner: Runner, text: str) -> ThalwegError:
+    with pytest.raises(ThalwegError) as caught:
+        runner.query(text)
+    return caught.value
+
+
+def at(error: ThalwegError) -> tuple[int | None, int | None]:
+    return error.line, error.column
+
+
+# (kind, statement with ^ before the place, words the message must have)
+PLACED = [
+    (UnknownName, "SELECT ^pric FROM trades", "did you mean price?"),
+    (UnknownName, "SELECT sym FROM trades t WHERE ^t.prize > 1", "did you mean price?"),
+    (UnknownName, "SELECT sym FROM ^trade", "did you mean trades?"),
+    (UnknownName, "SELECT sym FROM trades [NOW] t, ^quote [NOW] q", "did you mean quotes?"),
+    (UnknownName, "SELECT ^x.sym FROM trades t", "unknown source x"),
+    (UnknownName, "SELECT ^uper(sym) FROM trades", "did you mean upper?"),
+    (UnknownName, "SELECT ^frobnicate(sym) FROM trades", "frobnicate"),
+    (AmbiguousName, "SELECT ^sym FROM trades [NOW] t, quotes [NOW] q", "t.sym or q.sym"),
+    (AmbiguousName, "SELECT price FROM trades [NOW] t, quotes [NOW] q WHERE ^ts > t.ts", "ambiguous"),
+    (TypeMismatch, "SELECT ^sym + INTERVAL 1 DAY AS a FROM trades", ""),
+    (TypeMismatch, "SELECT sym FROM trades WHERE ^price", "BOOLEAN"),
+    (TypeMismatch, "SELECT sym FROM trades WHERE ^qty + 1", "BOOLEAN"),
+    (TypeMismatch, "SELECT ^sum(sym) FROM trades [NOW]", "needs a number"),
+    (TypeMismatch, "SELECT ^NULL AS a FROM trades", "CAST(NULL AS type)"),
+    (TypeMismatch, "SELECT ^CAST(qty AS DECIMAL(39, 2)) FROM trades", "unknown type"),
+    (TypeMismatch, "SELECT ^CAST(qty AS DECIMAL(5, 6)) FROM trades", "unknown type"),
+    (ParseError, "SELECT CAST(sym AS ^NOSUCHTYPE) FROM trades", "TYPE"),
+    (AggregateMisuse, "SELECT sym FROM trades [NOW] WHERE ^count(*) > 1", "HAVING"),
+    (AggregateMisuse, "SELECT sum(^avg(qty)) FROM trades [NOW]", "another aggregate"),
+    (AggregateMisuse, "SELECT ^price, count(*) FROM trades [NOW]", "GROUP BY"),
+    (AggregateMisuse, "SELECT ^price, count(*) FROM trades [NOW] GROUP BY sym", "GROUP BY"),
+    (AggregateMisuse, "SELECT count(*) FROM trades [NOW] GROUP BY ^sum(qty)", "GROUP BY"),
+    (AggregateMisuse, "SELECT count(*) AS c FROM trades [NOW] GROUP BY ^c", "GROUP BY"),
+    (AggregateMisuse, "SELECT sym FROM trades [NOW] GROUP BY sym HAVING ^qty > 1", "GROUP BY"),
+    (AggregateMisuse, "SELECT ^sum(*) FROM trades [NOW]", "count(*)"),
+    (AggregateMisuse, "SELECT ^sum(qty, price) FROM trades [NOW]", "one argument"),
+    (AggregateMisuse, "SELECT ^* FROM trades [NOW] GROUP BY sym", "GROUP BY"),
+    (WindowMisuse, "SELECT t.sym FROM trades [NOW] t, ^companies [NOW] c", "only streams"),
+    (WindowMisuse, "SELECT sym FROM ^trades [ROWS 0]", "at least one row"),
+    (WindowMisuse, "SELECT sym FROM ^trades [PARTITION BY sym ROWS 0]", "at least one row"),
+    (WindowMisuse, "SELECT sym FROM ^trades [RANGE 1 HOUR SLIDE 0 SECONDS]", "slide"),
+    (WindowMisuse, "SELECT sym FROM ^trades [PARTITION BY qty + 1 ROWS 1]", "columns"),
+    (UnknownName, "SELECT sym FROM trades [PARTITION BY ^symbol ROWS 1]", "did you mean sym?"),
+    (DuplicateName, "SELECT sym FROM trades [NOW] t, ^quotes [NOW] t", "alias"),
+    (DuplicateName, "SELECT sym FROM trades [NOW], ^trades [NOW]", "alias"),
+    (DuplicateName, "SELECT sym FROM trades [NOW] t, ^quotes [NOW] T", "alias"),
+    (UnknownName, "^SELECT sym FROM trades WITH (filter = 'auto')", "did you mean filters?"),
+    (BindError, "^SELECT sym FROM trades WITH (filters = 'magic')", "a-greedy"),
+    (BindError, "^SELECT sym FROM trades WITH (unbounded = 1)", "true or false"),
+    (BindError, "^SELECT sym FROM trades WITH (state_limit = 'x')", "a whole number"),
+    (BindError, "^SELECT sym FROM companies", "at least one stream"),
+    (BindError, "SELECT ^sym AS __mine FROM trades", "reserved"),
+    (BindError, "SELECT ^sym AS __ts FROM trades", "reserved"),
+    (BindError, "SELECT count(*) FROM trades [NOW] GROUP BY ^7", "no such column"),
+    (UnboundedState, "^SELECT t.sym FROM trades t, quotes q WHERE t.sym = q.sym", "[RANGE 1 HOUR]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "marked", "words"), PLACED)
+def test_refusals_have_a_place(
+    runner: Runner, kind: type[ThalwegError], marked: str, words: str
+) -> None:
+    column = marked.index("^") + 1
+    error = refusal(runner, marked.replace("^", "", 1))
+    assert isinstance(error, kind), f"{type(error).__name__}: {error}"
+    assert words in str(error)
+    assert at(error) == (1, column), str(error)
+
+
+@pytest.mark.parametrize(
+    ("marked", "words"),
+    [
+        ("SELECT sym trades^", "expected FROM"),
+        ("SELECT ^FROM trades", "expected an expression"),
+        ("^SELEC sym FROM trades", "expected CREATE, SELECT"),
+        ("SELECT sym FROM trades [RANGE 5 ^BANANAS]", "unit of time"),
+        ("SELECT sym FROM trades [^LAST 5]", "a window"),
+        ("SELECT sym FROM trades [NOW^", "']'"),
+        ("SELECT sym FROM trades WHERE^", "expression"),
+        ("SELECT sym FROM trades GROUP BY^", "expression"),
+        ("SELECT sym FROM trades WITH (filters ^'auto')", "'='"),
+        ("SELECT sym FROM trades t JOIN quotes q ^USING (sym)", "ON"),
+        ("SELECT sym FROM trades t JOIN quotes q^", "ON"),
+        ("SELECT sym FROM trades [ROWS ^many]", "number of rows"),
+        ("SELECT sym FROM ^'trades'", "a stream or table"),
+        ("SELECT sym FROM trades ^) x", "end of the statement"),
+    ],
+)
+def test_parse_errors_have_a_place(runner: Runner, marked: str, words: str) -> None:
+    column = marked.index("^") + 1
+    error = refusal(runner, marked.replace("^", "", 1))
+    assert isinstance(error, ParseError), f"{type(error).__name__}: {error}"
+    assert words in str(error)
+    assert at(error) == (1, column), str(error)
+
+
+def test_the_caret_stands_under_the_place(runner: Runner) -> None:
+    text = "SELECT sym,\n       pric * 2 AS double\nFROM trades"
+    error = refusal(runner, text)
+    assert at(error) == (2, 8)
+    shown = str(error).splitlines()
+    assert shown[0] == "unknown column pric (line 2, column 8)"
+    assert shown[1].index("pric") == shown[2].index("^")
+    assert "did you mean price?" in shown[3]
+
+
+def test_a_script_shows_the_place_in_the_script(runner: Runner) -> None:
+    script = "SHOW STREAMS;\nCREATE QUERY q AS\n  SELECT sym,\n    nope FROM trades"
+    with pytest.raises(UnknownName) as caught:
+        runner.sql(script)
+    assert at(caught.value) == (4, 5), str(caught.value)
+
+
+def test_a_named_query_shows_the_place_in_its_statement(runner: Runner) -> None:
+    error = refusal(runner, "CREATE QUERY q AS SELECT nope FROM trades")
+    assert at(error) == (1, 26), str(error)
+
+
+@pytest.mark.parametrize(
+    ("marked", "kind", "words"),
+    [
+        ("CREATE STREAM s (a INT, ^a STRING, ts TIMESTAMP) TIMESTAMP BY ts", DuplicateName, "twice"),
+        ("CREATE STREAM s (^a NOSUCH, ts TIMESTAMP) TIMESTAMP BY ts", TypeMismatch, "unknown type"),
+        ("CREATE STREAM s (^a DECIMAL(40, 2), ts TIMESTAMP) TIMESTAMP BY ts", TypeMismatch, "(40, 2)"),
+        ("CREATE STREAM s (^__a INT, ts TIMESTAMP) TIMESTAMP BY ts", ConfigError, "reserved"),
+        ("^CREATE STREAM s (a INT, ts TIMESTAMP) TIMESTAMP BY tz", ConfigError, "no column tz"),
+        ("^CREATE STREAM s (a INT, ts STRING) TIMESTAMP BY ts", ConfigError, "not a time"),
+        ("^CREATE STREAM s (a INT, ts TIMESTAMP) TIMESTAMP BY ts KEY (b)", ConfigError, "no column b"),
+        ("CREATE STREAM s (a INT, ts TIMESTAMP) ^LATENESS 1 SECOND", ParseError, "TIMESTAMP BY"),
+        ("CREATE STREAM s (a INT, ts TIMESTAMP) TIMESTAMP BY ts ^BANANA", ParseError, "a clause"),
+        ("CREATE STREAM s (ts BIGINT) TIMESTAMP BY ts UNIT ^parsecs", ParseError, "unit of time"),
+        ("^CREATE STREAM s (ts TIMESTAMP) TIMESTAMP BY ts FROM FILES 'x' FORMAT xls", ConfigError, "xls"),
+    ],
+)  # fmt: skip
+def test_definitions_are_checked(
+    runner: Runner, marked: str, kind: type[ThalwegError], words: str
+) -> None:
+    column = marked.index("^") + 1
+    with pytest.raises(kind) as caught:
+        runner.sql(marked.replace("^", "", 1))
+    assert words in str(caught.value)
+    assert at(caught.value) == (1, column), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE STREAM __s (a INT, ts TIMESTAMP) TIMESTAMP BY ts",
+        "CREATE QUERY __q AS SELECT sym FROM trades",
+    ],
+)
+def test_reserved_names(runner: Runner, text: str) -> None:
+    with pytest.raises(ThalwegError, match="reserved"):
+        runner.sql(text)
+
+
+def test_reserved_names_from_python(runner: Runner) -> None:
+    table = pa.table({"ts": pa.array([1], pa.timestamp("us")), "__x": [1]})
+    with pytest.raises(ConfigError, match="reserved"):
+        runner.stream("s", table)
+    with pytest.raises(ConfigError, match="reserved"):
+        runner.stream("__s", table.drop_columns("__x"))
+    with pytest.raises(ConfigError, match="reserved"):
+        runner.query("SELECT sym FROM trades", name="__q")
+    with pytest.raises(ThalwegError, match="reserved"):
+        runner.table("__t", pa.table({"a": [1]}))
+
+
+def test_query_takes_one_select(runner: Runner) -> None:
+    for text in ("", "SHOW STREAMS", "SELECT sym FROM trades; SELECT sym FROM trades"):
+        with pytest.raises(ConfigError):
+            runner.query(text)
+
+
+def test_unknown_stream_of_rejects(runner: Runner) -> None:
+    with pytest.raises(UnknownName):
+        runner.rejects("nope")
+
+
+def test_rejects_of_a_stream_that_has_seen_nothing(runner: Runner) -> None:
+    assert runner.rejects("trades").num_rows == 0
+
+
+def test_nearest_name() -> None:
+    assert nearest("PRISE", ["price", "qty"]) == "price"
+    assert nearest("zzz", ["price", "qty"]) is None
+    assert did_you_mean("zzz", ["price", "qty"]) == "known: price, qty"
+    assert did_you_mean("zzz", []) is None
+
+
+def test_every_refusal_is_one_exception() -> None:
+    from thalweg import errors
+
+    found = [e for e in vars(errors).values() if isinstance(e, type)]
+    assert all(issubclass(e, ThalwegError) for e in found if issubclass(e, Exception))
