@@ -36,7 +36,7 @@ class Loaded:
         """An int64 state column, 0 where the group is new."""
         out = np.zeros(len(self.rows), np.int64)
         have = self.rows >= 0
-        if have.any():
+        if name in self.columns and have.any():
             out[have] = self.columns[name][self.rows[have]]
         return out
 
@@ -97,16 +97,21 @@ class Count:
 
 @dataclass(slots=True)
 class Sum:
-    """SUM and AVG: exact limbs, a count of values, and the specials of doubles counted apart."""
+    """SUM and AVG: exact limbs, a count of values, and the specials of doubles counted apart.
+
+    Limbs exist once per group; what the runs keep of them is the rounded total.
+    """
 
     prefix: str
     argument: DataType
     returns: DataType
     mean: bool
-    _low: int = 0
+    _low: int = exact.INTEGER_LIMB
     _limbs: exact.Limbs = field(default_factory=lambda: np.empty((0, 0), np.int64))
+    _special: exact.Limbs = field(default_factory=lambda: np.empty((0, 3), np.int64))
     _counts: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    _special: list[Ints] = field(default_factory=list)
+    _totals: Any = None
+    _overflow: Any = None
 
     def advance(
         self, argument: Vector | None, weight: Ints, ends: Ints | None, runs: Runs, loaded: Loaded
@@ -114,88 +119,78 @@ class Sum:
         assert argument is not None
         used = _used(argument, weight, runs.order)
         values = np.asarray(argument.data)[runs.order]
-        self._count(used, runs, loaded)
-        if self.argument.is_integer:
-            self._integers(values.astype(np.int64), used, runs, loaded)
-        else:
-            self._doubles(values.astype(np.float64), used, runs, loaded)
-
-    def _count(self, used: Ints, runs: Runs, loaded: Loaded) -> None:
         init = loaded.ints(f"{self.prefix}n")
         after = np.zeros(runs.runs, np.int64)
         exact.running_counts(used, runs.run, runs.group_of_run, init, after)
         self._counts = _versions(init, after)
+        if self.argument.is_integer:
+            self._integers(values.astype(np.int64, copy=False), used, runs, loaded)
+        else:
+            self._doubles(values.astype(np.float64, copy=False), used, runs, loaded)
 
     def _integers(self, values: Ints, used: Ints, runs: Runs, loaded: Loaded) -> None:
-        self._low = exact.INTEGER_LIMB
-        init = self._stored(loaded, self._low, 2)
+        self._limbs = self._stored(loaded, 2)
+        self._special = np.zeros((runs.groups, 3), np.int64)
+        before = self._limbs.copy()
         after = np.zeros((runs.runs, 2), np.int64)
-        exact.running_integers(values, used, runs.run, runs.group_of_run, init, after)
-        self._limbs = np.concatenate([init, after])
+        exact.running_integers(values, used, runs.run, runs.group_of_run, self._limbs, after)
+        versions = np.concatenate([before, after])
+        if self.mean:
+            none = np.zeros((len(versions), 3), np.int64)
+            self._totals = exact.to_doubles(versions, none, self._low)
+        else:
+            self._totals, self._overflow = exact.to_integers(versions)
 
     def _doubles(self, values: Any, used: Ints, runs: Runs, loaded: Loaded) -> None:
         low, high = exact.double_limb_range(values, used != 0)
         stored = [int(n.removeprefix(f"{self.prefix}l")) for n in loaded.columns if self._is_limb(n)]
-        limbs = stored + ([low, high] if high >= 0 else [])
-        self._low = min(limbs, default=exact.INTEGER_LIMB)
+        touched = stored + ([low, high] if high >= 0 else [])
+        self._low = min(touched, default=exact.INTEGER_LIMB)
         # one limb above the highest takes the carries of what is stored
-        width = max(limbs, default=self._low) - self._low + 2
-        init = self._stored(loaded, self._low, width)
-        after = np.zeros((runs.runs, width), np.int64)
-        exact.running_doubles(
-            values, used, runs.run, runs.group_of_run, init, self._low, after
+        self._limbs = self._stored(loaded, max(touched, default=self._low) - self._low + 2)
+        self._special = np.stack(
+            [loaded.ints(f"{self.prefix}{n}") for n in _SPECIALS], axis=1
         )
-        self._limbs = np.concatenate([init, after])
-        kinds = (np.isnan(values), np.isposinf(values), np.isneginf(values))
-        self._special = []
-        for name, kind in zip(("nan", "inf", "ninf"), kinds, strict=True):
-            init_one = loaded.ints(f"{self.prefix}{name}")
-            after_one = np.zeros(runs.runs, np.int64)
-            exact.running_counts(
-                np.where(kind, used, 0), runs.run, runs.group_of_run, init_one, after_one
-            )
-            self._special.append(_versions(init_one, after_one))
+        before = exact.to_doubles(self._limbs, self._special, self._low)
+        after = np.zeros(runs.runs, np.float64)
+        exact.running_doubles(
+            values, used, runs.run, runs.group_of_run, self._limbs, self._special, self._low, after
+        )
+        self._totals = np.concatenate([before, after])
 
     def _is_limb(self, name: str) -> bool:
         return name.startswith(f"{self.prefix}l")
 
-    def _stored(self, loaded: Loaded, low: int, width: int) -> exact.Limbs:
+    def _stored(self, loaded: Loaded, width: int) -> exact.Limbs:
         out = np.zeros((len(loaded.rows), width), np.int64)
         for name in loaded.columns:
             if self._is_limb(name):
-                at = int(name.removeprefix(f"{self.prefix}l")) - low
+                at = int(name.removeprefix(f"{self.prefix}l")) - self._low
                 out[:, at] = loaded.ints(name)
         return out
 
     def values(self) -> Vector:
-        counts = self._counts
-        valid = counts > 0
-        if self.argument.is_integer and not self.mean:
-            sums, overflow = exact.to_integers(self._limbs)
-            errors = np.where(overflow & valid, OVERFLOW, 0).astype(np.uint8)
-            return Vector(BIGINT, sums, valid, errors if overflow.any() else None)
-        totals = self._with_specials(exact.to_doubles(self._limbs, self._low))
+        valid = self._counts > 0
+        if self._overflow is not None:
+            errors = np.where(self._overflow & valid, OVERFLOW, 0).astype(np.uint8)
+            return Vector(BIGINT, self._totals, valid, errors if errors.any() else None)
         if self.mean:
-            totals = totals / np.maximum(counts, 1)
-        return Vector(DOUBLE, totals, valid, None)
-
-    def _with_specials(self, totals: Any) -> Any:
-        if not any(s.any() for s in self._special):
-            return totals
-        nan, inf, ninf = self._special
-        totals = np.where(inf > 0, np.inf, totals)
-        totals = np.where(ninf > 0, -np.inf, totals)
-        return np.where((nan > 0) | ((inf > 0) & (ninf > 0)), np.nan, totals)
+            return Vector(DOUBLE, self._totals / np.maximum(self._counts, 1), valid, None)
+        return Vector(DOUBLE, self._totals, valid, None)
 
     def save(self, last: Ints) -> tuple[Columns, Columns | None]:
-        limbs = exact.normalized(self._limbs[last])
+        limbs = exact.normalized(self._limbs)
         columns: Columns = {f"{self.prefix}n": self._counts[last]}
         for j in range(limbs.shape[1]):
             if self.argument.is_integer or limbs[:, j].any():
                 columns[f"{self.prefix}l{self._low + j}"] = limbs[:, j]
-        for name, special in zip(("nan", "inf", "ninf"), self._special, strict=False):
-            columns[f"{self.prefix}{name}"] = special[last]
+        for j, name in enumerate(_SPECIALS):
+            if self._special[:, j].any():
+                columns[f"{self.prefix}{name}"] = self._special[:, j]
         return columns, None
+
+
+_SPECIALS = ("nan", "inf", "ninf")
 
 
 @dataclass(slots=True)

@@ -149,13 +149,21 @@ def _revisions(
     for named, one in zip(grouping.aggregates, accumulators, strict=True):
         versions = one.values()
         old[named.name] = versions.take(before)
-        new[named.name] = versions.take(after)
+        new[named.name] = _tail(versions, runs.groups)
     had, has = counts[before] > 0, counts[after] > 0
     if not grouping.keys:
         known = loaded.rows >= 0
         had = np.where(before < runs.groups, known[runs.group_of_run], True)
         has = np.ones(runs.runs, np.bool_)
     return Revisions(Frame(old, runs.runs), Frame(new, runs.runs), had, has, runs.instants)
+
+
+def _tail(vector: Vector, start: int) -> Vector:
+    """The rows from `start` on, without a copy."""
+    assert isinstance(vector.data, np.ndarray) or vector.errors is None
+    valid = None if vector.valid is None else vector.valid[start:]
+    errors = None if vector.errors is None else vector.errors[start:]
+    return Vector(vector.type, vector.data[start:], valid, errors)
 
 
 def _saved(

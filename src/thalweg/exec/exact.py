@@ -41,53 +41,65 @@ def double_limb_range(values, use):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def running_doubles(values, weight, run, group_of_run, init, low, out):  # type: ignore[no-untyped-def]
-    """Running exact sums of doubles: out[r] is the group's sum after run r."""
+def running_doubles(values, weight, run, group_of_run, limbs, special, low, totals):  # type: ignore[no-untyped-def]
+    """Running exact sums of doubles: totals[r] is the group's sum, rounded, after run r.
+
+    `limbs` and `special` (counts of NaN, +inf, -inf) hold the groups' states and are advanced.
+    """
     bits = values.view(np.int64)
-    k = init.shape[1]
-    acc = np.zeros(k, np.int64)
-    last = -1
-    for i in range(values.size):
+    scratch = np.zeros(limbs.shape[1] + 2, np.int64)
+    n = values.size
+    for i in range(n):
         r = run[i]
         g = group_of_run[r]
-        if g != last:
-            acc[:] = init[g]
-            last = g
         w = weight[i]
         exponent = (bits[i] >> 52) & 0x7FF
-        if w != 0 and exponent != 0x7FF and bits[i] << 1 != 0:
-            mantissa = bits[i] & 0xFFFFFFFFFFFFF
-            if exponent > 0:
-                mantissa |= 1 << 52
-            shift = max(exponent, 1) - 1075 + ORIGIN
-            at = shift // 32 - low
-            by = shift % 32
-            a = (mantissa & _MASK) << by
-            c = ((a >> 32) & _MASK) + ((mantissa >> 32) << by)
-            sign = -w if bits[i] < 0 else w
-            acc[at] += sign * (a & _MASK)
-            acc[at + 1] += sign * (c & _MASK)
-            acc[at + 2] += sign * (c >> 32)
-        for j in range(k):
-            out[r, j] = acc[j]
+        if w != 0:
+            if exponent == 0x7FF:
+                kind = 0 if values[i] != values[i] else (1 if values[i] > 0 else 2)
+                special[g, kind] += w
+            elif bits[i] << 1 != 0:
+                _add_double(limbs, g, bits[i], exponent, w, low)
+        if i + 1 == n or run[i + 1] != r:
+            totals[r] = _rounded(limbs, g, low, scratch)
+            if special[g, 0] + special[g, 1] + special[g, 2] > 0:
+                totals[r] = _special(special, g)
 
 
 @njit(cache=True, nogil=True)
-def running_integers(values, weight, run, group_of_run, init, out):  # type: ignore[no-untyped-def]
-    """Running exact sums of int64: low and high 32 bits apart."""
-    low = np.int64(0)
-    high = np.int64(0)
-    last = -1
+def _add_double(limbs, g, bits, exponent, w, low):  # type: ignore[no-untyped-def]
+    mantissa = bits & 0xFFFFFFFFFFFFF
+    if exponent > 0:
+        mantissa |= 1 << 52
+    shift = max(exponent, 1) - 1075 + ORIGIN
+    at = shift // 32 - low
+    by = shift % 32
+    a = (mantissa & _MASK) << by
+    c = ((a >> 32) & _MASK) + ((mantissa >> 32) << by)
+    sign = -w if bits < 0 else w
+    limbs[g, at] += sign * (a & _MASK)
+    limbs[g, at + 1] += sign * (c & _MASK)
+    limbs[g, at + 2] += sign * (c >> 32)
+
+
+@njit(cache=True, nogil=True)
+def _special(special, g):  # type: ignore[no-untyped-def]
+    if special[g, 0] > 0 or (special[g, 1] > 0 and special[g, 2] > 0):
+        return np.nan
+    return np.inf if special[g, 1] > 0 else -np.inf
+
+
+@njit(cache=True, nogil=True)
+def running_integers(values, weight, run, group_of_run, limbs, out):  # type: ignore[no-untyped-def]
+    """Running exact sums of int64, low and high 32 bits apart; `limbs` holds the groups' states
+    and is advanced."""
     for i in range(values.size):
         r = run[i]
         g = group_of_run[r]
-        if g != last:
-            low, high = init[g, 0], init[g, 1]
-            last = g
-        low += weight[i] * (values[i] & _MASK)
-        high += weight[i] * (values[i] >> 32)
-        out[r, 0] = low
-        out[r, 1] = high
+        limbs[g, 0] += weight[i] * (values[i] & _MASK)
+        limbs[g, 1] += weight[i] * (values[i] >> 32)
+        out[r, 0] = limbs[g, 0]
+        out[r, 1] = limbs[g, 1]
 
 
 @njit(cache=True, nogil=True)
@@ -127,41 +139,47 @@ def _digits(limbs, row, scratch):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def to_doubles(limbs, low):  # type: ignore[no-untyped-def]
-    """Each row of limbs rounded once, to nearest even."""
+def _rounded(limbs, row, low, d):  # type: ignore[no-untyped-def]
+    """One row of limbs rounded once, to nearest even; `d` is scratch for its digits."""
+    sign = _digits(limbs, row, d)
+    top = d.size - 1
+    while top >= 0 and d[top] == 0:
+        top -= 1
+    if top < 0:
+        return 0.0
+    second = d[top - 1] if top >= 1 else 0
+    third = d[top - 2] if top >= 2 else 0
+    x = (np.uint64(d[top]) << np.uint64(32)) | np.uint64(second)
+    lead = 0
+    for by in (16, 8, 4, 2, 1):
+        if x >> np.uint64(64 - by) == 0:
+            x <<= np.uint64(by)
+            lead += by
+    sticky = third != 0
+    if lead > 0:
+        x |= np.uint64(third) >> np.uint64(32 - lead)
+        sticky = (third & ((1 << (32 - lead)) - 1)) != 0
+    for j in range(top - 2):
+        if d[j] != 0:
+            sticky = True
+    mantissa = x >> np.uint64(11)
+    rest = x & np.uint64(0x7FF)
+    if rest > 0x400 or (rest == 0x400 and (sticky or (mantissa & np.uint64(1)) == 1)):
+        mantissa += np.uint64(1)
+    scale = 32 * (low + top - 1) - ORIGIN - lead + 11
+    return sign * math.ldexp(float(mantissa), scale)
+
+
+@njit(cache=True, nogil=True)
+def to_doubles(limbs, special, low):  # type: ignore[no-untyped-def]
+    """Each row of limbs rounded once, specials respected."""
     n = limbs.shape[0]
     out = np.zeros(n, np.float64)
-    d = np.zeros(limbs.shape[1] + 4, np.int64)
+    scratch = np.zeros(limbs.shape[1] + 2, np.int64)
     for row in range(n):
-        sign = _digits(limbs, row, d)
-        top = d.size - 1
-        while top >= 0 and d[top] == 0:
-            top -= 1
-        if top < 0:
-            continue
-        second = d[top - 1] if top >= 1 else 0
-        third = d[top - 2] if top >= 2 else 0
-        x = (np.uint64(d[top]) << np.uint64(32)) | np.uint64(second)
-        lead = 0
-        for by in (16, 8, 4, 2, 1):
-            if x >> np.uint64(64 - by) == 0:
-                x <<= np.uint64(by)
-                lead += by
-        sticky = False
-        if lead > 0:
-            x |= np.uint64(third) >> np.uint64(32 - lead)
-            sticky = (third & ((1 << (32 - lead)) - 1)) != 0
-        else:
-            sticky = third != 0
-        for j in range(top - 2):
-            if d[j] != 0:
-                sticky = True
-        mantissa = x >> np.uint64(11)
-        rest = x & np.uint64(0x7FF)
-        if rest > 0x400 or (rest == 0x400 and (sticky or (mantissa & np.uint64(1)) == 1)):
-            mantissa += np.uint64(1)
-        scale = 32 * (low + top - 1) - ORIGIN - lead + 11
-        out[row] = sign * math.ldexp(float(mantissa), scale)
+        out[row] = _rounded(limbs, row, low, scratch)
+        if special[row, 0] + special[row, 1] + special[row, 2] > 0:
+            out[row] = _special(special, row)
     return out
 
 
@@ -178,16 +196,6 @@ def to_integers(limbs):  # type: ignore[no-untyped-def]
             overflow[row] = True
         out[row] = (high << 32) | low
     return out, overflow
-
-
-def aligned(limbs: Limbs, low: int, new_low: int, width: int) -> Limbs:
-    """The same numbers on a wider stretch of the grid."""
-    if low == new_low and limbs.shape[1] == width:
-        return limbs
-    out = np.zeros((len(limbs), width), np.int64)
-    at = low - new_low
-    out[:, at : at + limbs.shape[1]] = limbs
-    return out
 
 
 def normalized(limbs: Limbs) -> Limbs:

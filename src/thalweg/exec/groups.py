@@ -54,25 +54,11 @@ def key_hashes(keys: list[Vector], length: int) -> tuple[Hashes, Hashes]:
 
 
 def sort_into_runs(keys: list[Vector], ts: Ints) -> Runs:
-    n = len(ts)
-    first, second = key_hashes(keys, n)
+    first, second = key_hashes(keys, len(ts))
     order = native.key_time_order(first, ts)
-    h, s, t = first[order], second[order], ts[order]
-    if _collides(h, s):
+    run, group_of_run, instants, heads, collides = native.split_runs(first, second, ts, order)
+    if collides:
         order = np.lexsort((ts, second, first))
-        h, s, t = first[order], second[order], ts[order]
-    new_group = np.ones(n, np.bool_)
-    new_group[1:] = (h[1:] != h[:-1]) | (s[1:] != s[:-1])
-    new_run = new_group.copy()
-    new_run[1:] |= t[1:] != t[:-1]
-    starts = np.flatnonzero(new_run)
-    heads = np.flatnonzero(new_group)
-    group = np.cumsum(new_group) - 1
-    return Runs(
-        order, np.cumsum(new_run) - 1, group[starts], t[starts], h[heads], s[heads], order[heads]
-    )
-
-
-def _collides(first: Hashes, second: Hashes) -> bool:
-    """Whether rows of one first hash differ in the second."""
-    return bool(((first[1:] == first[:-1]) & (second[1:] != second[:-1])).any())
+        run, group_of_run, instants, heads, _ = native.split_runs(first, second, ts, order)
+    example = order[heads]
+    return Runs(order, run, group_of_run, instants, first[example], second[example], example)

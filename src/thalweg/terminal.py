@@ -1,0 +1,76 @@
+"""Small things the command line and the demo share: interrupts, sparklines, a local engine."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from thalweg.spark.engine import Engine
+
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+def sparkline(values: Sequence[float], top: float | None = None) -> str:
+    """One character a value, scaled to the largest (or to `top`).
+
+    >>> sparkline([0, 1, 2, 4])
+    ' ▂▄█'
+    """
+    highest = top or max(values, default=0)
+    if highest <= 0:
+        return " " * len(values)
+    return "".join(_BARS[min(8, round(8 * max(v, 0) / highest))] for v in values)
+
+
+def bar(value: float, top: float, width: int) -> str:
+    """A horizontal bar with eighths of a character.
+
+    >>> bar(3, 4, 4), bar(1, 16, 4)
+    ('███', '▎')
+    """
+    eighths = round(8 * width * value / top) if top > 0 else 0
+    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+
+
+@contextmanager
+def local_engine(
+    console: Console, master: str | None = None, path: str | None = None
+) -> Iterator[Engine]:
+    """An engine on a Spark of its own: started with a word of patience, stopped whatever happens.
+
+    Ctrl-C then ends the program and not, as Spark would have it, the jobs under way.
+    """
+    from thalweg.spark.engine import Engine
+    from thalweg.spark.settings import DEFAULT_MASTER
+
+    for noisy in ("py4j", "pyspark"):
+        logging.getLogger(noisy).setLevel(logging.CRITICAL)
+    with console.status("Starting Spark ..."):
+        engine = Engine(master or DEFAULT_MASTER, path)
+    _own_interrupts()
+    try:
+        yield engine
+    except BaseException:
+        _close_quietly(engine)
+        raise
+    engine.close()
+
+
+def _own_interrupts() -> None:
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _close_quietly(engine: Engine) -> None:
+    """On the way out of a failure a second one would only hide the first."""
+    try:
+        engine.close()
+    except Exception as error:
+        logging.getLogger("thalweg").debug("closing after a failure: %s", error)
