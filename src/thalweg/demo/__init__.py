@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich import box
 from rich.console import Console
 from rich.live import Live
 from rich.syntax import Syntax
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
-SECONDS = 36.0
+SECONDS = 30.0
 GRACE_SECONDS = 1.5
 WIDTH = 112
 
@@ -120,9 +121,7 @@ def _define(engine: Engine, folder: Path) -> None:
 # -- while it runs -----------------------------------------------------------------------------
 
 
-def _flow(
-    engine: Engine, feed: Feed, board: Board, console: Console, picture: _Picture
-) -> None:
+def _flow(engine: Engine, feed: Feed, board: Board, console: Console, picture: _Picture) -> None:
     """Feed and engine at work, until the feed ends by itself."""
     engine.start(progress=board.epoch)
     feed.start(ready=lambda: board.is_awake)
@@ -138,7 +137,7 @@ def _flow(
 
 
 def _redraw(live: Live, board: Board, feed: Feed) -> None:
-    live.update(live_view(board, feed), refresh=True)
+    live.update(live_view(board, feed, live.console.width), refresh=True)
 
 
 def _watch(
@@ -182,6 +181,7 @@ class _Lines:
             f"{self.feed.elapsed:5.1f} s  {phase} the drift  {rows:,} rows in ({rate:,.0f}/s)  "
             f"results: {results}",
             highlight=False,
+            soft_wrap=True,
         )
 
 
@@ -198,7 +198,8 @@ class _Picture:
     def take(self, board: Board, feed: Feed) -> None:
         if not self._taken:
             self._taken = True
-            self._canvas.print(live_view(board, feed))
+            self._canvas.print(live_view(board, feed, WIDTH))
+            self._canvas.print()
 
     def save(self, *closing: object) -> None:
         if self.path is not None:
@@ -241,7 +242,10 @@ def _audits(engine: Engine, folder: Path, console: Console) -> list[Audit]:
 def _closing(
     engine: Engine, board: Board, audits: list[Audit], seconds: float
 ) -> tuple[Table, Text, Text]:
-    table = Table(title="What happened", title_justify="left", title_style="bold", expand=False)
+    table = Table(
+        title="what happened", title_justify="left", title_style="bold", box=box.ROUNDED,
+        border_style="dim",
+    )  # fmt: skip
     for heading in ("query", "rows in", "of them late", "results", "same as a batch"):
         table.add_column(heading, justify="left" if heading == "query" else "right")
     for one in audits:

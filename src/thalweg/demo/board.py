@@ -22,7 +22,8 @@ from thalweg.terminal import bar, sparkline
 if TYPE_CHECKING:
     from thalweg.spark.engine import Engine
 
-SPAN = 24
+SPAN = 16
+NARROW = 100
 COLOURS = {"orders": "cyan", "payments": "magenta", "shipments": "yellow"}
 Counts = dict[str, int]
 
@@ -105,13 +106,14 @@ class Board:
 # -- pictures ----------------------------------------------------------------------------------
 
 
-def live_view(board: Board, feed: Feed) -> RenderableType:
-    """The whole screen, about twenty lines."""
-    side = Table.grid(expand=True, padding=(0, 1))
-    side.add_column(ratio=11)
-    side.add_column(ratio=9)
-    side.add_row(_streams(board), _revenue(board))
-    return Group(_clock(board, feed), side, _queries(board), _footer(board))
+def live_view(board: Board, feed: Feed, width: int) -> RenderableType:
+    """The whole screen: about twenty lines, or thirty where it is narrow."""
+    parts: list[RenderableType] = [_streams(board), _revenue(board)]
+    if width >= NARROW:
+        side = Table.grid(padding=(0, 4, 0, 0))
+        side.add_row(*parts)
+        parts = [side]
+    return Group(_clock(board, feed), Text(), *parts, _queries(board), _footer(board))
 
 
 def _clock(board: Board, feed: Feed) -> RenderableType:
@@ -121,21 +123,22 @@ def _clock(board: Board, feed: Feed) -> RenderableType:
     track = Text("━" * done, "green") + Text("━" * (width - done), "grey37")
     track.plain = track.plain[:half] + "╋" + track.plain[half + 1 :]
     if not board.is_awake:
-        words = Text("  the first rows wake the workers up ...", "dim")
+        words = Text("   the first rows wake the workers up ...", "dim")
     elif feed.has_drifted:
-        words = Text("  after the drift: the west is busy, orders are large", "bold yellow")
+        words = Text("   after the drift: the west is busy, orders are large", "bold yellow")
     else:
-        words = Text("  before the drift: the north is busy, orders are small", "bold cyan")
-    return Text.assemble(" ", track, f"  {feed.elapsed:4.0f} of {feed.seconds:.0f} s", words)
+        words = Text("   before the drift: the north is busy, orders are small", "bold cyan")
+    return Text.assemble(track, f"  {feed.elapsed:2.0f} of {feed.seconds:.0f} s", words)
 
 
 def _streams(board: Board) -> RenderableType:
     table = _table("rows in")
-    for heading in ("stream", "rows", "rows/s"):
-        table.add_column(heading, justify="left" if heading == "stream" else "right")
-    table.add_column(f"last {SPAN} s", no_wrap=True)
-    table.add_column("behind", justify="right")
-    table.add_column("late", justify="right")
+    table.add_column("stream", no_wrap=True)
+    table.add_column("rows", justify="right", no_wrap=True, min_width=8)
+    table.add_column("rows/s", justify="right", no_wrap=True)
+    table.add_column(f"last {SPAN} s", no_wrap=True, min_width=SPAN)
+    table.add_column("behind", justify="right", no_wrap=True)
+    table.add_column("late", justify="right", no_wrap=True)
     for stream in STREAMS:
         behind = board.behind(stream)
         table.add_row(
@@ -151,9 +154,9 @@ def _streams(board: Board) -> RenderableType:
 
 def _revenue(board: Board) -> RenderableType:
     table = _table("revenue of the last 10 s")
-    table.add_column("region")
-    table.add_column("", ratio=1, no_wrap=True)
-    table.add_column("", justify="right")
+    table.add_column("region", no_wrap=True)
+    table.add_column("", no_wrap=True, min_width=16)
+    table.add_column("", justify="right", no_wrap=True, min_width=10)
     top = max(board.revenue.values(), default=0.0)
     for region in REGIONS:
         amount = board.revenue.get(region, 0.0)
@@ -163,10 +166,10 @@ def _revenue(board: Board) -> RenderableType:
 
 def _queries(board: Board) -> RenderableType:
     table = _table("results out")
-    table.add_column("query")
-    table.add_column("results", justify="right")
-    table.add_column("per s", justify="right")
-    table.add_column(f"last {SPAN} s", no_wrap=True)
+    table.add_column("query", no_wrap=True, min_width=10)
+    table.add_column("results", justify="right", no_wrap=True, min_width=8)
+    table.add_column("per s", justify="right", no_wrap=True, min_width=6)
+    table.add_column(f"last {SPAN} s", no_wrap=True, min_width=SPAN)
     table.add_column("newest result", ratio=1, no_wrap=True, overflow="ellipsis")
     for name in board.engine.queries:
         table.add_row(
@@ -184,8 +187,8 @@ def _footer(board: Board) -> RenderableType:
         return Text("")
     median = 1000 * board.median_epoch()
     return Text(
-        f" {len(board.epochs)} epochs committed, median {median:.0f} ms each. "
-        '"behind" is the watermark\'s distance from now, 2 s of it waiting for stragglers.',
+        f"{len(board.epochs)} epochs committed, median {median:.0f} ms each; behind = now - "
+        "watermark, 2 s of it to wait for stragglers",
         "dim",
     )
 
@@ -204,7 +207,7 @@ def _value(value: Any) -> str:
 
 def _table(title: str) -> Table:
     return Table(
-        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, expand=True,
+        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD,
         header_style="dim", padding=(0, 1), pad_edge=False,
     )  # fmt: skip
 

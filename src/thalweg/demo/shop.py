@@ -29,6 +29,7 @@ METHODS = ("card", "invoice", "voucher")
 DEPOTS = ("harbour", "airport", "old town")
 
 RATE = 4_000
+TRICKLE = 0.02
 TICK_SECONDS = 0.5
 DISORDER = 0.08
 DISORDER_SECONDS = 1.5
@@ -62,9 +63,9 @@ class Shop:
     def __post_init__(self) -> None:
         self._random = np.random.default_rng(self.seed)
 
-    def trade(self, begin: float, end: float, habits: Habits) -> None:
+    def trade(self, begin: float, end: float, habits: Habits, pace: float = 1.0) -> None:
         """All orders placed in [begin, end) and what will follow from them."""
-        rng, n = self._random, int(self.rate * (end - begin))
+        rng, n = self._random, int(pace * self.rate * (end - begin))
         ids = np.arange(self._next_id, self._next_id + n)
         self._next_id += n
         placed = rng.uniform(begin, end, n)
@@ -124,7 +125,7 @@ class Feed:
             (folder / stream).mkdir(parents=True, exist_ok=True)
 
     def start(self, ready: Callable[[], bool]) -> None:
-        """Write a first handful of rows, then go on in real time once `ready` says so."""
+        """A trickle until `ready` says so, then `seconds` at full pace; all in real time."""
         self._ready = ready
         self._thread.start()
 
@@ -151,17 +152,19 @@ class Feed:
             self.failure = error
 
     def _flow(self) -> None:
-        now = time.time()
-        self.shop.trade(now - TICK_SECONDS, now, BEFORE)
-        self._write(now)
-        while not self._ready() and not self._stop.wait(0.05):
-            pass
-        self.began = last = time.time()
-        while last - self.began < self.seconds and not self._stop.wait(TICK_SECONDS):
+        last = time.time() - TICK_SECONDS
+        while not self._stop.is_set() and not self.is_done(last):
             now = time.time()
-            self.shop.trade(last, now, AFTER if self.has_drifted else BEFORE)
+            if self.began is None and self._ready():
+                self.began = last
+            pace = TRICKLE if self.began is None else 1.0
+            self.shop.trade(last, now, AFTER if self.has_drifted else BEFORE, pace)
             self._write(now)
             last = now
+            self._stop.wait(TICK_SECONDS)
+
+    def is_done(self, now: float) -> bool:
+        return self.began is not None and now - self.began >= self.seconds
 
     def _write(self, now: float) -> None:
         for stream in STREAMS:

@@ -143,14 +143,14 @@ class Sum:
 
     def _doubles(self, values: Any, used: Ints, runs: Runs, loaded: Loaded) -> None:
         low, high = exact.double_limb_range(values, used != 0)
-        stored = [int(n.removeprefix(f"{self.prefix}l")) for n in loaded.columns if self._is_limb(n)]
+        stored = [
+            int(n.removeprefix(f"{self.prefix}l")) for n in loaded.columns if self._is_limb(n)
+        ]
         touched = stored + ([low, high] if high >= 0 else [])
         self._low = min(touched, default=exact.INTEGER_LIMB)
         # one limb above the highest takes the carries of what is stored
         self._limbs = self._stored(loaded, max(touched, default=self._low) - self._low + 2)
-        self._special = np.stack(
-            [loaded.ints(f"{self.prefix}{n}") for n in _SPECIALS], axis=1
-        )
+        self._special = np.stack([loaded.ints(f"{self.prefix}{n}") for n in _SPECIALS], axis=1)
         before = exact.to_doubles(self._limbs, self._special, self._low)
         after = np.zeros(runs.runs, np.float64)
         exact.running_doubles(

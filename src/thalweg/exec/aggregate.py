@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from thalweg.exec.accumulators import Accumulator, Extreme, Loaded, accumulator
+from thalweg.exec.accumulators import Accumulator, Columns, Extreme, Loaded, accumulator
 from thalweg.exec.context import Reject, TaskContext
 from thalweg.exec.exact import running_counts
 from thalweg.exec.expressions import evaluate
@@ -173,7 +173,8 @@ def _saved(
         return GroupResult(revisions, None, {})
     ends = np.append(np.flatnonzero(np.diff(runs.group_of_run)), runs.runs - 1)
     last = runs.groups + ends
-    columns, sides = {}, {}
+    columns: Columns = {}
+    sides: dict[str, pa.Table] = {}
     for i, one in enumerate(accumulators):
         own, side = one.save(last)
         columns |= own

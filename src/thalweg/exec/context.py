@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from thalweg.exec.frame import Frame, Ints
 from thalweg.exec.expressions import UserFunction
+from thalweg.exec.frame import Frame, Ints
 from thalweg.exec.vector import ERROR_TEXT, Codes, Vector, from_arrow
 from thalweg.plan.types import DataType
 from thalweg.store.packs import Pack, PackCache

@@ -15,7 +15,7 @@ from thalweg.exec.exact import running_counts
 from thalweg.exec.expressions import evaluate
 from thalweg.exec.filters import judge, reject
 from thalweg.exec.frame import BEFORE_TIME, Changes, Frame, Ints, concat_changes, concat_frames
-from thalweg.exec.netting import net, same_rows
+from thalweg.exec.netting import same_rows
 from thalweg.exec.ordering import row_codes
 from thalweg.exec.vector import Mask, Vector, from_arrow
 from thalweg.plan.expr import Column
@@ -106,7 +106,9 @@ def _unrevised(plan: QueryPlan, revisions: Revisions) -> Mask:
     names = [a.name for a in plan.grouping.aggregates]
     old = [revisions.old.columns[n] for n in names]
     new = [revisions.new.columns[n] for n in names]
-    return same_rows(old, new, len(revisions.ts)) & (revisions.had == revisions.has)
+    same = same_rows(old, new, len(revisions.ts))
+    same &= revisions.had == revisions.has
+    return same
 
 
 def _unchanged(

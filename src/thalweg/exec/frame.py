@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -81,5 +82,5 @@ def concat_changes(parts: Sequence[Changes], schema: Schema) -> Changes:
     )
 
 
-def _joined(arrays: Sequence[npt.NDArray[np.generic]], dtype: type) -> npt.NDArray[np.generic]:
-    return np.concatenate(arrays) if arrays else np.empty(0, dtype)  # type: ignore[return-value]
+def _joined(arrays: Sequence[npt.NDArray[Any]], dtype: type) -> npt.NDArray[Any]:
+    return np.concatenate(arrays) if arrays else np.empty(0, dtype)

@@ -134,7 +134,7 @@ def _without_null_keys(changes: Changes, probe: Probe) -> Changes:
     return changes.take(np.flatnonzero(keep))
 
 
-def _helpful_order(hashes: np.ndarray, ts: Ints) -> Ints | None:  # type: ignore[type-arg]
+def _helpful_order(hashes: np.ndarray, ts: Ints) -> Ints | None:
     """Sorted needles turn random look-ups into a merge; runs that are sorted already are left."""
     if len(hashes) < _SORT_NEEDLES:
         return None

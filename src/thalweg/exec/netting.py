@@ -83,7 +83,7 @@ def _same_values(a: Vector, b: Vector) -> Mask:
             equal |= np.isnan(a.data) & np.isnan(b.data)
         return equal
     x, y = order_codes([a, b])
-    return x == y
+    return np.equal(x, y)
 
 
 def _mask(vector: Vector, length: int) -> Mask:

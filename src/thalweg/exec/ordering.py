@@ -22,7 +22,7 @@ def order_codes(vectors: list[Vector]) -> list[Ints]:
     return [np.asarray(v.data).astype(np.int64) for v in vectors]
 
 
-def _float_codes(values: np.ndarray) -> Ints:  # type: ignore[type-arg]
+def _float_codes(values: np.ndarray) -> Ints:
     wide = values.astype(np.float64) + 0.0
     bits = wide.view(np.int64).copy()
     negative = bits < 0
@@ -31,7 +31,7 @@ def _float_codes(values: np.ndarray) -> Ints:  # type: ignore[type-arg]
     return bits
 
 
-def decode_floats(codes: Ints) -> np.ndarray:  # type: ignore[type-arg]
+def decode_floats(codes: Ints) -> np.ndarray:
     """The doubles that float codes stand for."""
     bits = codes.copy()
     negative = bits < 0
@@ -58,7 +58,8 @@ def _ranks(array: pa.Array) -> Ints:
     if not len(order):
         return np.zeros(len(array), np.int64)
     codes = pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False)
-    return rank[codes]
+    ranks: Ints = rank[codes]
+    return ranks
 
 
 def row_codes(columns: list[Vector], length: int) -> Ints:

@@ -24,13 +24,13 @@ from thalweg.exec.emit import (
     revised,
     select_sign,
 )
+from thalweg.exec.expressions import UserFunction
 from thalweg.exec.frame import Changes, concat_changes
 from thalweg.exec.groupstate import StatePack
 from thalweg.exec.leaf import InstantSet, LeafReader, Share, TimeLeaf
 from thalweg.exec.mjoin import Joined
 from thalweg.exec.netting import net
 from thalweg.exec.rowleaf import RowLeaf
-from thalweg.exec.expressions import UserFunction
 from thalweg.plan.logical import EmitKind
 from thalweg.plan.physical import QueryPlan, RoutingKind
 from thalweg.store.packs import FULL_RANGE, Key, PackCache, PackMeta, arrange, write_pack

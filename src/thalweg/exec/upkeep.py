@@ -136,7 +136,7 @@ def fold(task: FoldTask, cache: PackCache, functions: Mapping[str, UserFunction]
     return FoldResult(task.query, task.slot, old, StatePack(meta, tuple(sides)))
 
 
-def _stacked(tables: Sequence[pa.Table]) -> tuple[dict[str, np.ndarray], np.ndarray]:  # type: ignore[type-arg]
+def _stacked(tables: Sequence[pa.Table]) -> tuple[dict[str, np.ndarray], np.ndarray]:
     names = dict.fromkeys(n for t in tables for n in t.column_names)
     columns = {
         n: np.concatenate(
@@ -151,7 +151,7 @@ def _stacked(tables: Sequence[pa.Table]) -> tuple[dict[str, np.ndarray], np.ndar
     return columns, owner
 
 
-def _newest(columns: Mapping[str, np.ndarray], owner: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def _newest(columns: Mapping[str, np.ndarray], owner: np.ndarray) -> np.ndarray:
     """Rows to keep, in hash order."""
     first, second = columns[HASH].view(np.uint64), columns[SECOND].view(np.uint64)
     order = np.lexsort((owner, second, first))
@@ -165,10 +165,10 @@ def _side(
     task: FoldTask,
     cache: PackCache,
     prefix: str,
-    columns: Mapping[str, np.ndarray],  # type: ignore[type-arg]
-    owner: np.ndarray,  # type: ignore[type-arg]
-    keep: np.ndarray,  # type: ignore[type-arg]
-) -> tuple[pa.Table, np.ndarray]:  # type: ignore[type-arg]
+    columns: Mapping[str, np.ndarray],
+    owner: np.ndarray,
+    keep: np.ndarray,
+) -> tuple[pa.Table, np.ndarray]:
     """The candidates of the kept groups, laid end to end."""
     tables = [cache.open(dict(p.sides)[prefix]).table for p in task.packs]
     starts = np.concatenate([[0], np.cumsum([t.num_rows for t in tables])])

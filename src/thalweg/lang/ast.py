@@ -34,7 +34,7 @@ class RangeWindow:
 @dataclass(frozen=True, slots=True)
 class RowsWindow:
     rows: int
-    partition_by: tuple[exp.Expression, ...] = ()
+    partition_by: tuple[exp.Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +46,22 @@ class SessionWindow:
 class LandmarkWindow:
     """Since a fixed instant, or since the last multiple of `every`."""
 
-    at: exp.Expression | None = None
+    at: exp.Expr | None = None
     every: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FromToWindow:
-    start: exp.Expression
-    end: exp.Expression
+    start: exp.Expr
+    end: exp.Expr
 
 
 @dataclass(frozen=True, slots=True)
 class SizeWindow:
     """Aurora's window of `size` units advancing by `advance`."""
 
-    size: exp.Expression
-    advance: exp.Expression
+    size: exp.Expr
+    advance: exp.Expr
 
 
 WindowClause = (
@@ -81,7 +81,7 @@ class ModelClause:
     """`attr = polynomial in t`, or `FIT attr DEGREE n WITHIN e`."""
 
     attribute: str
-    polynomial: exp.Expression | None = None
+    polynomial: exp.Expr | None = None
     degree: int | None = None
     within: float | None = None
 
@@ -108,7 +108,7 @@ class JoinClause:
 
 @dataclass(frozen=True, slots=True)
 class ErrorClause:
-    attribute: exp.Expression
+    attribute: exp.Expr
     within: float
     relative: bool
 
@@ -142,15 +142,15 @@ class IntoClause:
 class Select:
     kind: EmitKind | None
     distinct: bool
-    items: tuple[exp.Expression, ...]
+    items: tuple[exp.Expr, ...]
     sources: tuple[Source, ...]
     joins: tuple[JoinClause, ...]
-    conditions: tuple[exp.Expression, ...]
-    group_by: tuple[exp.Expression, ...]
+    conditions: tuple[exp.Expr, ...]
+    group_by: tuple[exp.Expr, ...]
     grouping: str | None
-    having: exp.Expression | None
-    order_by: tuple[exp.Expression, ...]
-    limit: exp.Expression | None
+    having: exp.Expr | None
+    order_by: tuple[exp.Expr, ...]
+    limit: exp.Expr | None
     errors: tuple[ErrorClause, ...]
     sample: SampleClause | None
     qos: tuple[QosClause, ...]
@@ -247,9 +247,9 @@ class CreateAlert:
     name: str
     query: Select
     within: tuple[tuple[str, int], ...]
-    domains: tuple[tuple[exp.Expression, exp.Expression, exp.Expression], ...]
-    when: exp.Expression
-    clear_below: exp.Expression | None
+    domains: tuple[tuple[exp.Expr, exp.Expr, exp.Expr], ...]
+    when: exp.Expr
+    clear_below: exp.Expr | None
     at: int
 
 
@@ -276,7 +276,7 @@ class Manage:
 @dataclass(frozen=True, slots=True)
 class Invoke:
     name: str
-    moment: exp.Expression | None
+    moment: exp.Expr | None
     at: int
 
 

@@ -1,4 +1,4 @@
-"""SELECT to a logical plan: names, types, windows and aggregates settled, or refused with a place."""
+"""SELECT to a logical plan: names, types and windows settled, or refused with the place."""
 
 from __future__ import annotations
 
@@ -247,11 +247,13 @@ class _Binder:
         self, scope: Scope, body: Node, items: list[tuple[str, Expr, exp.Expr]]
     ) -> tuple[Node, list[tuple[str, Expr, exp.Expr]]]:
         keys = tuple(Named(str(k), k) for k in self._keys(scope, items))
-        having = ()
+        having: tuple[Predicate, ...] = ()
         if self.query.having is not None:
             having = self._predicates(scope, (self.query.having,), aggregates=True)
         calls = dict.fromkeys(
-            call for e in [*(i[1] for i in items), *(p.expr for p in having)] for call in _aggregates(e)
+            call
+            for e in [*(i[1] for i in items), *(p.expr for p in having)]
+            for call in _aggregates(e)
         )
         named = tuple(NamedAggregate(str(c), c) for c in calls)
         node: Node = Aggregate(body, keys, named)
@@ -295,7 +297,9 @@ class _Binder:
             allowed = ALLOWED_OPTIONS.get(name)
             if allowed is None:
                 self.fail(
-                    UnknownName(f"unknown option {key}", remedy=did_you_mean(name, ALLOWED_OPTIONS)),
+                    UnknownName(
+                        f"unknown option {key}", remedy=did_you_mean(name, ALLOWED_OPTIONS)
+                    ),
                     self.query.at,
                 )
             chosen[name] = self._option(name, value, allowed)
@@ -383,6 +387,3 @@ def _distinct_names(
         seen[name.lower()] = count
         found.append((name if count == 1 else f"{name}_{count}", expr, node))
     return found
-
-
-

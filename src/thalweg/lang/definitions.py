@@ -53,7 +53,7 @@ def fields_of(columns: tuple[ast.ColumnDefinition, ...], text: str) -> Schema:
             digits = "" if dtype is None else f"({column.precision}, {column.scale})"
             raise TypeMismatch(
                 f"unknown type {column.type}{digits}",
-                remedy="use BOOLEAN, INT, BIGINT, DOUBLE, STRING, DATE, TIMESTAMP, DECIMAL(p,s), ...",
+                remedy="use BOOLEAN, INT, BIGINT, DOUBLE, STRING, DATE, TIMESTAMP or DECIMAL(p,s)",
             ).at(text, *place(text, column.at))
         if any(f.name.lower() == column.name.lower() for f in fields):
             raise DuplicateName(f"column {column.name} stands twice").at(

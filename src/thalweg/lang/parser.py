@@ -7,13 +7,13 @@ leaves it, whatever the text.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 from sqlglot.parsers.spark import SparkParser
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from thalweg.errors import ParseError, ThalwegError
 from thalweg.lang.ast import Query, Statement, WindowClause
@@ -22,9 +22,11 @@ from thalweg.lang.durations import to_micros, unit_micros
 T = TypeVar("T")
 
 _NOT_AN_ALIAS = frozenset(
-    "WHERE GROUP HAVING ORDER LIMIT ERROR SAMPLE QOS INTO WITH MODEL WITHIN WHEN DOMAIN CLEAR ON "
-    "JOIN INNER LEFT RIGHT FULL CROSS NATURAL SEMI ANTI ASOF UNION EXCEPT INTERSECT USING RETAIN "
-    "FROM SELECT AS SET".split()
+    (
+    "WHERE GROUP HAVING ORDER LIMIT ERROR SAMPLE QOS INTO WITH MODEL WITHIN WHEN DOMAIN "
+    "CLEAR ON JOIN INNER LEFT RIGHT FULL CROSS NATURAL SEMI ANTI ASOF UNION EXCEPT "
+    "INTERSECT USING RETAIN FROM SELECT AS SET"
+).split()
 )  # fmt: skip
 _LONGEST_STATEMENT = 200_000
 
@@ -33,8 +35,8 @@ class Dialect(Spark):
     """Spark's tokens, with no statement swallowed whole as an opaque command."""
 
     class Tokenizer(Spark.Tokenizer):
-        COMMANDS: set[TokenType] = set()
-        KEYWORDS = {  # noqa: RUF012
+        COMMANDS: ClassVar[set[TokenType]] = set()
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {
             k: v
             for k, v in Spark.Tokenizer.KEYWORDS.items()
             if v not in (TokenType.COMMAND, TokenType.HINT)
@@ -44,11 +46,13 @@ class Dialect(Spark):
 class Cursor(SparkParser):
     """sqlglot's expression parser with every function left as written, plus small helpers."""
 
-    FUNCTIONS: dict[str, Callable[..., Any]] = {}  # noqa: RUF012
-    FUNCTION_PARSERS = {  # noqa: RUF012
-        k: v for k, v in SparkParser.FUNCTION_PARSERS.items() if k in ("CAST", "TRY_CAST", "EXTRACT")
+    FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
+        k: v
+        for k, v in SparkParser.FUNCTION_PARSERS.items()
+        if k in ("CAST", "TRY_CAST", "EXTRACT")
     }
-    NO_PAREN_FUNCTIONS: dict[TokenType, Any] = {}  # noqa: RUF012
+    NO_PAREN_FUNCTIONS: ClassVar[dict[TokenType, Any]] = {}
     STRICT_CAST = True
 
     def load(self, tokens: list[Token], text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from sqlglot import exp
 
@@ -39,11 +39,35 @@ from thalweg.plan.types import (
 )
 
 AGGREGATES = ("count", "sum", "avg", "min", "max")
-_LATER_AGGREGATES = (
-    "variance var_samp var_pop stddev stddev_samp stddev_pop first last first_value last_value "
-    "quantile percentile median mode string_agg array_agg collect_list collect_set any_value "
-    "count_if approx_count_distinct bool_and bool_or every some corr covar_samp"
-).split()
+_LATER_AGGREGATES = [
+    "variance",
+    "var_samp",
+    "var_pop",
+    "stddev",
+    "stddev_samp",
+    "stddev_pop",
+    "first",
+    "last",
+    "first_value",
+    "last_value",
+    "quantile",
+    "percentile",
+    "median",
+    "mode",
+    "string_agg",
+    "array_agg",
+    "collect_list",
+    "collect_set",
+    "any_value",
+    "count_if",
+    "approx_count_distinct",
+    "bool_and",
+    "bool_or",
+    "every",
+    "some",
+    "corr",
+    "covar_samp",
+]
 _LATER_FUNCTIONS = ("lag", "lead", "row_number", "rank", "dense_rank")
 
 _BINARY: dict[type[exp.Expr], str] = {
@@ -127,7 +151,9 @@ class Scope:
 
     def _refuse_later(self, node: exp.Expr) -> None:
         if "within" in node.meta:
-            self.fail(NotAvailableYet("approximate aggregates (WITHIN) are not available yet"), node)
+            self.fail(
+                NotAvailableYet("approximate aggregates (WITHIN) are not available yet"), node
+            )
 
     def _call(self, node: exp.Expr, name: str, args: list[exp.Expr], agg: bool) -> Expr:
         bound = [self._bind(a, agg) for a in args]
@@ -148,16 +174,16 @@ class Scope:
             if not found:
                 known = [_bare(f.name) for f in scan.fields]
                 self.fail(
-                    UnknownName(f"{scan.alias} has no column {name}", remedy=did_you_mean(name, known)),
+                    UnknownName(
+                        f"{scan.alias} has no column {name}", remedy=did_you_mean(name, known)
+                    ),
                     node,
                 )
             return found[0].column()
         return self._bare_column(node, name)
 
     def _bare_column(self, node: exp.Expr, name: str) -> Expr:
-        found = [
-            f for s in self.scans for f in s.fields if _bare(f.name).lower() == name.lower()
-        ]
+        found = [f for s in self.scans for f in s.fields if _bare(f.name).lower() == name.lower()]
         if not found:
             known = [_bare(f.name) for s in self.scans for f in s.fields]
             self.fail(UnknownName(f"unknown column {name}", remedy=did_you_mean(name, known)), node)
@@ -365,8 +391,8 @@ def _refused(message: str) -> Callable[[Scope, exp.Expr, bool], Expr]:
 
 
 _RULES: dict[type[exp.Expr], Callable[[Scope, exp.Expr, bool], Expr]] = {
-    exp.Column: lambda s, n, agg: s.column(n),  # type: ignore[arg-type]
-    exp.Anonymous: lambda s, n, agg: s.function(n, agg),  # type: ignore[arg-type]
+    exp.Column: lambda s, n, agg: s.column(cast(exp.Column, n)),
+    exp.Anonymous: lambda s, n, agg: s.function(cast(exp.Anonymous, n), agg),
     exp.Literal: _literal,
     exp.Boolean: _boolean,
     exp.Null: lambda s, n, agg: Literal(NULL, True, None),
@@ -386,5 +412,3 @@ _RULES: dict[type[exp.Expr], Callable[[Scope, exp.Expr, bool], Expr]] = {
     exp.Subquery: _refused("subqueries in expressions are not available yet"),
     exp.Exists: _refused("EXISTS is not available yet"),
 }
-
-

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from thalweg.lang.ast import (
     ErrorClause,
@@ -193,8 +193,8 @@ def _window_body(c: Cursor) -> WindowClause:
         c.need("ADVANCE")
         return SizeWindow(size, c.expression_())
     c.unexpected(
-        "a window: NOW, RANGE d [SLIDE s], ROWS n, PARTITION BY c ROWS n, UNBOUNDED, SESSION GAP d, "
-        "LANDMARK t, FROM t TO u or SIZE w ADVANCE a"
+        "a window: NOW, RANGE d [SLIDE s], ROWS n, PARTITION BY c ROWS n, UNBOUNDED, "
+        "SESSION GAP d, LANDMARK t, FROM t TO u or SIZE w ADVANCE a"
     )
 
 

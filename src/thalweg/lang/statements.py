@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from thalweg.lang.ast import (
     AlterQuery,

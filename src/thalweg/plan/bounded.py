@@ -49,8 +49,10 @@ def verdict(root: Emit) -> Verdict:
 
 
 def _is_endless(node: Node) -> bool:
-    return isinstance(node, Window) and isinstance(node.window, TimeWindow) and (
-        node.window.range is None
+    return (
+        isinstance(node, Window)
+        and isinstance(node.window, TimeWindow)
+        and (node.window.range is None)
     )
 
 

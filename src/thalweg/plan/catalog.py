@@ -90,7 +90,8 @@ class Catalog:
 
     def relation(self, name: str) -> StreamDef | TableDef | None:
         lowered = name.lower()
-        for known in (*self.streams.values(), *self.tables.values()):
+        relations: list[StreamDef | TableDef] = [*self.streams.values(), *self.tables.values()]
+        for known in relations:
             if known.name.lower() == lowered:
                 return known
         return None

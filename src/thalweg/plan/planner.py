@@ -224,7 +224,12 @@ def _routing(
                 for i, leaf in enumerate(leaves)
             )
             return Routing(RoutingKind.KEYS, columns)
-    if grouping is None and not netting and len(streams) == 1 and not leaves[streams[0]].is_row_window:
+    if (
+        grouping is None
+        and not netting
+        and len(streams) == 1
+        and not leaves[streams[0]].is_row_window
+    ):
         return Routing(RoutingKind.ANY, nothing)
     return Routing(RoutingKind.SINGLE, nothing, _why_single(leaves, classes, streams, grouping))
 
@@ -297,7 +302,7 @@ def _why_single(
 
 
 def _visible_columns(parts: _Parts, grouping: Grouping | None) -> frozenset[str]:
-    """Input columns that appear unchanged in the output, so that equal output means equal values."""
+    """Input columns that the output shows unchanged: equal output means equal values."""
     through = {c.expr.name for c in parts.project.columns if isinstance(c.expr, Column)}
     if grouping is None:
         return frozenset(through)
@@ -427,9 +432,7 @@ def _exact(columns: tuple[str, ...], target: int, leaves: tuple[Leaf, ...]) -> b
     """Whether equal hashes mean equal keys: one column of an integer-like type."""
     if len(columns) != 1:
         return not columns
-    dtype = next(
-        f.type for f in leaves[target].fields if leaves[target].bare(f.name) == columns[0]
-    )
+    dtype = next(f.type for f in leaves[target].fields if leaves[target].bare(f.name) == columns[0])
     return _integer_like(dtype)
 
 

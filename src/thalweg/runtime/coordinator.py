@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from thalweg.errors import ConfigError
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.jobs import Job, Result
 from thalweg.exec.step import StepResult, StepTask
@@ -70,7 +71,11 @@ class Coordinator:
         self.parts = parts
         self.plans: dict[str, QueryPlan] = {}
         self.functions: dict[str, UserFunction] = {}
-        self._committed: State = state.to_json() if state.epoch else {}
+        self.awake_since = 0
+        self.committed: State = {}
+        if state.epoch:  # as it stands on disk: by the incarnation before this one
+            self.committed = {**state.to_json(), "incarnation": state.incarnation - 1}
+        self._under_way = False
         self._dropped: list[str] = []
 
     # -- registration ------------------------------------------------------------------------
@@ -111,8 +116,24 @@ class Coordinator:
         live: bool = False,
     ) -> EpochReport | None:
         """Consume the entries, advance time, commit. None when there was nothing to do."""
+        self._refuse_half_done()
+        self._under_way = True
+        report = self._epoch(entries, clock, close, live)
+        self._under_way = False
+        return report
+
+    def _refuse_half_done(self) -> None:
+        if self._under_way:
+            raise ConfigError(
+                "an epoch of this engine failed half-way",
+                remedy="create a new engine on the same path; what was committed is all there",
+            )
+
+    def _epoch(
+        self, entries: Sequence[LogEntry], clock: int, close: bool, live: bool
+    ) -> EpochReport | None:
         begun = time.perf_counter()
-        rows, late, rejected = self._take_in(entries)
+        rows, late, rejected = self._take_in(entries, clock)
         frontiers = self._advance(clock, close=close, live=live)
         moving = {n: f for n, f in frontiers.items() if f > self.state.queries[n].frontier}
         if not entries and not moving:
@@ -129,7 +150,7 @@ class Coordinator:
 
     # -- taking entries in -------------------------------------------------------------------
 
-    def _take_in(self, entries: Sequence[LogEntry]) -> tuple[int, int, int]:
+    def _take_in(self, entries: Sequence[LogEntry], clock: int) -> tuple[int, int, int]:
         rows = rejected = 0
         dirty: list[CleanTask] = []
         for entry in entries:
@@ -140,7 +161,7 @@ class Coordinator:
                     if pack.rows and pack.min_ts < state.watermark:
                         dirty.append(self._clean_task(name, pack, state.watermark))
                     elif pack.rows:
-                        self._add_pack(state, pack, entry.clock)
+                        self._add_pack(state, pack, clock)
             for name, packs in entry.rejects.items():
                 state = self.state.streams.setdefault(name, StreamState())
                 state.rejects += packs
@@ -151,7 +172,7 @@ class Coordinator:
             if str(entry.group) in self.state.groups:
                 self.state.groups[str(entry.group)]["query_id"] = entry.source[0]
             self._dropped.append(entry_name(entry.seq))
-        late = self._clean(dirty, entries[-1].clock if entries else 0)
+        late = self._clean(dirty, clock)
         return rows, late, rejected
 
     def _add_pack(self, state: StreamState, pack: PackMeta, clock: int) -> None:
@@ -187,8 +208,8 @@ class Coordinator:
             definition = self.catalog.streams.get(name)
             if definition is None:
                 continue
-            if live and state.packs:
-                marks[name] = watermarks.passing(definition, state, clock)
+            if live:
+                marks[name] = watermarks.passing(definition, state, clock, self.awake_since)
             else:
                 marks[name] = watermarks.watermark(definition, state), False
         frontiers = {}
@@ -200,6 +221,8 @@ class Coordinator:
             if close:
                 states = [self.state.streams[s] for s in streams]
                 frontiers[name] = watermarks.closing_frontier(plan, states, query.frontier)
+            elif live and not any(self.state.streams[s].packs for s in streams):
+                frontiers[name] = query.frontier  # nothing is kept that time could change
             else:
                 frontiers[name] = watermarks.frontier([marks[s] for s in streams], query.frontier)
         self._raise_watermarks(marks, frontiers, close)
@@ -209,9 +232,10 @@ class Coordinator:
         self, marks: Mapping[str, tuple[int, bool]], frontiers: Mapping[str, int], close: bool
     ) -> None:
         """A row below W, or below what a query has passed, is late from the next epoch on."""
-        for name, (mark, _) in marks.items():
+        for name, (mark, idle) in marks.items():
             state = self.state.streams[name]
-            state.watermark = max(state.watermark, mark)
+            if not idle:  # the clock alone makes no row late, only a query that went past it
+                state.watermark = max(state.watermark, mark)
             if close and state.rows:
                 state.watermark = max(state.watermark, state.max_ts + 1)
         for name, frontier in frontiers.items():
@@ -314,9 +338,7 @@ class Coordinator:
                 self._replace_state(result)
         return outputs
 
-    def _apply_query(
-        self, number: int, name: str, results: Sequence[StepResult]
-    ) -> list[PackMeta]:
+    def _apply_query(self, number: int, name: str, results: Sequence[StepResult]) -> list[PackMeta]:
         query = self.state.queries[name]
         failed = next((r.error for r in results if r.error), None)
         if failed is not None:
@@ -370,15 +392,16 @@ class Coordinator:
         self.state.epoch = number
         self.state.clock = clock
         new = self.state.to_json()
-        commit_manifest(self.storage, number, self._committed, new)
-        self._committed = new
+        commit_manifest(self.storage, number, self.committed, new)
+        self.committed = new
         for name in self._dropped:
             self.storage.delete(name)
         self._dropped.clear()
 
     def save(self, clock: int) -> None:
         """Commit registrations (tables, definitions, deliveries) as an epoch of their own."""
-        if self.state.to_json() != self._committed:
+        self._refuse_half_done()
+        if self.state.to_json() != self.committed:
             self._commit(self.state.epoch + 1, clock)
 
     def _prefix(self, folder: str) -> str:

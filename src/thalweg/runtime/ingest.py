@@ -42,7 +42,9 @@ def ingest_table(plan: IngestPlan, table: pa.Table, storage: Storage) -> Ingeste
         bad = np.flatnonzero(reasons != "")
         rejected = table.take(pa.array(bad))
         rejected = rejected.append_column("__reason", pa.array(reasons[bad].tolist(), pa.string()))
-        rejected = rejected.append_column(TIME, pa.array(np.where(reasons == "", ts, plan.clock)[bad]))
+        rejected = rejected.append_column(
+            TIME, pa.array(np.where(reasons == "", ts, plan.clock)[bad])
+        )
         found.rejects.append(write_pack(storage, _name(plan, "rejects"), rejected, plan.seq))
         good = np.flatnonzero(reasons == "")
         table, ts = table.take(pa.array(good)), ts[good]
@@ -56,9 +58,7 @@ def _name(plan: IngestPlan, kind: str) -> str:
     return f"{plan.prefix}{kind}-{uuid.uuid4().hex[:16]}.arrow"
 
 
-def event_times(
-    stream: StreamDef, table: pa.Table, clock: int
-) -> tuple[Ints, np.ndarray | None]:  # type: ignore[type-arg]
+def event_times(stream: StreamDef, table: pa.Table, clock: int) -> tuple[Ints, np.ndarray | None]:
     """Event time of each row in µs, and, if any row has no usable one, why (else empty text)."""
     if stream.timestamp is None:
         return np.full(table.num_rows, clock, np.int64), None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 
 from thalweg.store.log import LogEntry, commit_entry, entries_from
@@ -23,6 +24,8 @@ class LogWriter:
         self._changed = threading.Condition()
         self._pending: deque[LogEntry] = deque()
         self._stopped = False
+        self._under_way = 0
+        self.was_quiet = True
         self.next_seq = next_seq
         for entry in entries_from(storage, next_seq):
             self._pending.append(entry)
@@ -55,16 +58,31 @@ class LogWriter:
             self._pending.append(entry)
             self._changed.notify_all()
 
+    @contextmanager
+    def batch_under_way(self) -> Iterator[None]:
+        """While a batch is being read its streams are not silent, however long it takes."""
+        with self._changed:
+            self._under_way += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._under_way -= 1
+
     def wait_for_room(self) -> None:
         """Keep ingest from running far ahead of the epochs."""
         with self._changed:
             self._changed.wait_for(lambda: len(self._pending) < MOST_PENDING or self._stopped)
 
     def take(self, timeout: float) -> list[LogEntry]:
-        """All pending entries, waiting for the first for at most `timeout` seconds."""
+        """All pending entries, waiting for the first for at most `timeout` seconds.
+
+        `was_quiet` then tells whether no batch was under way at that moment.
+        """
         with self._changed:
             self._changed.wait_for(lambda: bool(self._pending) or self._stopped, timeout)
             found = list(self._pending)
+            self.was_quiet = self._under_way == 0
             self._pending.clear()
             self._changed.notify_all()
             return found
@@ -79,7 +97,5 @@ class LogWriter:
             self._stopped = False
 
 
-def _numbered(
-    packs: Mapping[str, list[PackMeta]], seq: int
-) -> dict[str, tuple[PackMeta, ...]]:
+def _numbered(packs: Mapping[str, list[PackMeta]], seq: int) -> dict[str, tuple[PackMeta, ...]]:
     return {s: tuple(replace(p, seq=seq) for p in ps) for s, ps in packs.items() if ps}

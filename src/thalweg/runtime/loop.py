@@ -26,13 +26,15 @@ class EpochLoop:
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._last_tick = 0.0
+        self._ready: Callable[[], bool] = lambda: True
+        self._awake = False
 
     def save_definitions(self) -> None:
         self._redeliver()
         self.session.coordinator.save(wall_clock())
 
     def drain(self, finished: Callable[[], bool]) -> None:
-        """Epochs until ingest has finished and the log is consumed, then the close."""
+        """Epochs until ingest has finished and the log is consumed."""
         while True:
             done = finished()
             entries = self.log.take(timeout=0.0 if done else 0.02)
@@ -40,10 +42,15 @@ class EpochLoop:
                 self._epoch(self.session.coordinator.epoch(entries, clock=wall_clock()))
             elif done:
                 break
+
+    def close(self) -> None:
+        """Time moves just past the largest timestamp seen; later expiries are not emitted."""
         self._epoch(self.session.coordinator.epoch([], clock=wall_clock(), close=True))
         self.session.coordinator.save(wall_clock())
 
-    def run_in_background(self) -> None:
+    def run_in_background(self, ready: Callable[[], bool]) -> None:
+        """Epochs and ticks until `stop()`; time passes by itself once every source is `ready`."""
+        self._ready = ready
         self._thread = threading.Thread(target=self._background, name="thalweg", daemon=True)
         self._thread.start()
 
@@ -62,7 +69,16 @@ class EpochLoop:
         if not entries and now - self._last_tick < TICK_SECONDS:
             return
         self._last_tick = now
-        self._epoch(self.session.coordinator.epoch(entries, clock=wall_clock(), live=True))
+        clock = wall_clock()
+        live = self._listens(clock) and self.log.was_quiet
+        self._epoch(self.session.coordinator.epoch(entries, clock=clock, live=live))
+
+    def _listens(self, clock: int) -> bool:
+        """Silence means something only after the sources have been asked once."""
+        if not self._awake and self._ready():
+            self._awake = True
+            self.session.coordinator.awake_since = clock
+        return self._awake
 
     def stop(self) -> None:
         self._stopping.set()

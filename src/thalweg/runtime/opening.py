@@ -11,14 +11,16 @@ from typing import Any
 from thalweg.errors import PathInUse
 from thalweg.runtime.state import EngineState
 from thalweg.store import manifest
-from thalweg.store.log import entries_from
-from thalweg.store.storage import LocalStorage, Storage
+from thalweg.store.log import FOLDER as LOG
+from thalweg.store.log import entries_from, entry_name
+from thalweg.store.storage import DRAFTS, LocalStorage, Storage
 
 PACK_FOLDERS = ("log", "late", "q", "tables")
 
 
 def claim(storage: Storage) -> Any:
     """Hold the path for this process; a local path is locked, elsewhere commits arbitrate."""
+    manifest.refuse_newer(storage)
     if not isinstance(storage, LocalStorage):
         return None
     Path(storage.root).mkdir(parents=True, exist_ok=True)
@@ -58,9 +60,10 @@ def load_state(storage: Storage) -> EngineState:
 
 
 def sweep(storage: Storage, state: EngineState) -> int:
-    """Delete files that neither the state nor the log refers to; returns how many."""
-    known = state.files()
-    for entry in entries_from(storage, state.next_seq):
+    """Delete files that neither the state nor the log refers to, entries that were taken in and
+    commits that never happened; returns how many."""
+    known, first = state.files(), state.next_seq
+    for entry in entries_from(storage, first):
         known |= {p.name for ps in (*entry.packs.values(), *entry.rejects.values()) for p in ps}
     orphans = [
         name
@@ -68,6 +71,8 @@ def sweep(storage: Storage, state: EngineState) -> int:
         for name in storage.listing(folder)
         if name.endswith(".arrow") and name not in known
     ]
+    orphans += [n for n in storage.listing(LOG) if n.endswith(".json") and n < entry_name(first)]
+    orphans += storage.listing(DRAFTS)
     for name in orphans:
         storage.delete(name)
     return len(orphans)

@@ -131,7 +131,9 @@ class Session:
                 f"{definition.name} is already defined differently",
                 remedy="use another name, or the same definition",
             )
-        self._record(f"stream:{definition.name}", repr(replace(definition, source=SourceSpec("frame"))))
+        self._record(
+            f"stream:{definition.name}", repr(replace(definition, source=SourceSpec("frame")))
+        )
         self.catalog.streams[definition.name] = definition
         return definition
 
@@ -146,7 +148,9 @@ class Session:
             )
         self.coordinator.state.definitions[key] = definition
 
-    def define_table(self, name: str, table: pa.Table, source: SourceSpec | None = None) -> TableDef:
+    def define_table(
+        self, name: str, table: pa.Table, source: SourceSpec | None = None
+    ) -> TableDef:
         fields = arrow_fields(table.schema)
         definition = TableDef(name, fields, source or SourceSpec("frame"))
         known = self.catalog.relation(name)
@@ -196,9 +200,7 @@ class Session:
 
     # -- queries -----------------------------------------------------------------------------
 
-    def query(
-        self, sql: str, name: str | None = None, callback: Callback | None = None
-    ) -> Query:
+    def query(self, sql: str, name: str | None = None, callback: Callback | None = None) -> Query:
         """Register a continuous query; `callback` gets each epoch's output as a table."""
         statements = parse(sql)
         if len(statements) != 1 or not isinstance(
@@ -293,7 +295,9 @@ class Session:
                 for n, s in state.streams.items()
             ]
         elif statement.what == "QUERIES":
-            rows = [{"name": n, "status": q.status, "text": q.text} for n, q in state.queries.items()]
+            rows = [
+                {"name": n, "status": q.status, "text": q.text} for n, q in state.queries.items()
+            ]
         elif statement.what == "TABLES":
             rows = [{"name": n, "rows": sum(p.rows for p in ps)} for n, ps in state.tables.items()]
         elif statement.what == "PLANS" and statement.name in self.queries:
@@ -311,8 +315,8 @@ class Session:
     def results_of(self, name: str) -> pa.Table:
         schema = output_schema(self.queries[name].bound)
         found = [
-            (int(key.rsplit("/", 1)[1]), packs)
-            for key, packs in self.coordinator.state.outputs.items()
+            (int(key.rsplit("/", 1)[1]), _metas(packs))
+            for key, packs in self.coordinator.committed.get("outputs", {}).items()
             if key.rsplit("/", 1)[0] == name
         ]
         tables = [self.output_of(schema, packs) for _, packs in sorted(found, key=lambda f: f[0])]
@@ -328,7 +332,8 @@ class Session:
         return whole.select(schema.names).cast(schema)
 
     def rejects_of_query(self, name: str) -> pa.Table:
-        packs = self.coordinator.state.queries[name].rejects
+        queries = self.coordinator.committed.get("queries", {})
+        packs = _metas(queries.get(name, {}).get("rejects", []))
         return _concatenated([self.storage.read_table(p.name) for p in packs])
 
     def rejects(self, stream: str) -> pa.Table:
@@ -337,7 +342,9 @@ class Session:
         if state is None:
             known = list(self.coordinator.state.streams)
             raise UnknownName(f"unknown stream {stream}", remedy=did_you_mean(stream, known))
-        return _concatenated([self.storage.read_table(p.name) for p in state.rejects])
+        streams = self.coordinator.committed.get("streams", {})
+        packs = _metas(streams.get(stream, {}).get("rejects", []))
+        return _concatenated([self.storage.read_table(p.name) for p in packs])
 
     def stats_of(self, name: str) -> dict[str, Any]:
         state = self.coordinator.state
@@ -435,7 +442,9 @@ def _type(given: str | DataType) -> DataType:
         return given
     found = type_named(given)
     if found is None:
-        raise ConfigError(f"{given} is not a type", remedy="use BOOLEAN, BIGINT, DOUBLE, STRING, ...")
+        raise ConfigError(
+            f"{given} is not a type", remedy="use BOOLEAN, BIGINT, DOUBLE, STRING, ..."
+        )
     return found
 
 
@@ -452,6 +461,10 @@ def _squeezed(text: str) -> str:
 
 def _words(name: str) -> str:
     return "".join(f" {c}" if c.isupper() else c for c in name).strip().upper()
+
+
+def _metas(packs: Iterable[list[Any]]) -> list[PackMeta]:
+    return [PackMeta.from_json(p) for p in packs]
 
 
 def _concatenated(tables: list[pa.Table]) -> pa.Table:

@@ -24,16 +24,19 @@ def watermark(definition: StreamDef, state: StreamState) -> int:
     return max(state.watermark, state.max_ts - definition.lateness)
 
 
-def passing(definition: StreamDef, state: StreamState, clock: int) -> tuple[int, bool]:
+def passing(
+    definition: StreamDef, state: StreamState, clock: int, awake_since: int = 0
+) -> tuple[int, bool]:
     """W while time passes without data, and whether the stream counts as idle.
 
     A stream in order closes its newest instant after a second of silence. A stream silent for
     longer than IDLE is left out of F; when all are, time goes on at the clock's pace, IDLE behind.
+    Silence counts from `awake_since` at the earliest: while we were away, we did not listen.
     """
     data = watermark(definition, state)
     if state.max_ts == BEFORE_TIME:
         return data, False
-    silence = clock - state.last_clock
+    silence = clock - max(state.last_clock, awake_since)
     if definition.lateness == 0 and silence >= SETTLE:
         data = max(data, state.max_ts + 1)
     if definition.idle is None or silence < definition.idle:

@@ -14,7 +14,7 @@ import pyspark.daemon
 
 from thalweg.spark import worker
 
-pyspark.daemon.gc = SimpleNamespace(collect=lambda *_: 0)  # type: ignore[attr-defined]
+pyspark.daemon.gc = SimpleNamespace(collect=lambda *_: 0)
 
 if __name__ == "__main__":
     worker.warm_up()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
@@ -204,15 +203,16 @@ class Engine:
         loop = self._started(available_now=True, progress=progress)
         try:
             loop.drain(self._ingest_finished)
+            self._raise_ingest_failure()
+            loop.close()
         finally:
             self._loop = None
             self._stop_ingest()
-        self._raise_ingest_failure()
 
     def start(self, progress: Any = None) -> None:
         """Run in the background until `stop()`."""
         loop = self._started(available_now=False, progress=progress)
-        loop.run_in_background()
+        loop.run_in_background(self._sources_ready)
 
     def stop(self) -> None:
         """Stop ingest, finish the epoch under way, keep everything for the next start."""
@@ -243,11 +243,16 @@ class Engine:
         self._check_resumed_queries()
         self._groups = self._form_groups()
         self._log.resume()
-        self._loop = EpochLoop(self.session, self._log, progress)
-        self._loop.save_definitions()
-        for group in self._groups.values():
-            group.start(available_now)
-        return self._loop
+        loop = EpochLoop(self.session, self._log, progress)
+        loop.save_definitions()
+        try:
+            for group in self._groups.values():
+                group.start(available_now)
+        except BaseException:
+            self._stop_ingest()
+            raise
+        self._loop = loop
+        return loop
 
     def _check_resumed_queries(self) -> None:
         """Queries of an earlier run go on by themselves once their streams are there."""
@@ -302,6 +307,9 @@ class Engine:
 
     def _ingest_finished(self) -> bool:
         return all(g.query is None or not g.query.isActive for g in self._groups.values())
+
+    def _sources_ready(self) -> bool:
+        return all(g.is_ready for g in self._groups.values())
 
     def _stop_ingest(self) -> None:
         for group in self._groups.values():
@@ -390,5 +398,3 @@ def _cause(text: str) -> str:
         if "Error:" in line or "Exception:" in line:
             return line.strip()
     return text.splitlines()[0] if text else "unknown"
-
-

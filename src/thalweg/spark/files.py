@@ -18,6 +18,7 @@ from thalweg.plan.logical import Schema
 from thalweg.plan.types import to_arrow
 from thalweg.runtime.session import normalized
 
+FOR_EVER = "36500d"
 SUFFIXES = {"parquet": "*.parquet", "csv": "*.csv*", "json": "*.json*"}
 BINARY_FILE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
 
@@ -26,6 +27,8 @@ def file_names(spark: SparkSession, spec: SourceSpec) -> DataFrame:
     """A streaming DataFrame of file names; the content is not read by Spark."""
     options = {k.lower(): str(v) for k, v in spec.options}
     reader = spark.readStream.format("binaryFile").schema(BINARY_FILE)  # streams infer nothing
+    # Spark forgets, and then ignores, files a week older than the newest; every file counts here
+    reader = reader.option("maxFileAge", FOR_EVER)
     reader = reader.option("pathGlobFilter", options.get("glob", SUFFIXES[str(spec.format)]))
     if "max_files_per_trigger" in options:
         reader = reader.option("maxFilesPerTrigger", options["max_files_per_trigger"])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,13 +23,14 @@ from pyspark.sql.streaming import StreamingQuery
 from thalweg.errors import CheckpointLost, GroupMismatch
 from thalweg.plan.catalog import StreamDef
 from thalweg.runtime.coordinator import wall_clock
-from thalweg.runtime.ingest import IngestPlan, Ingested, ingest_table
+from thalweg.runtime.ingest import Ingested, IngestPlan, ingest_table
 from thalweg.runtime.logwriter import LogWriter
 from thalweg.runtime.session import normalized
 from thalweg.spark.files import read_files
 from thalweg.store.storage import Storage
 
 TAG = "__s"
+IDENTITY_OPTIONS = ("path", "subscribe", "subscribePattern", "assign", "topic")
 LARGEST_PACK = 4_000_000
 
 
@@ -83,12 +85,17 @@ class IngestGroup:
             self._united()
             .writeStream.foreachBatch(self._batch)
             .option("checkpointLocation", self.checkpoint)
-            .queryName(f"thalweg-ingest-{self.number}")
+            .queryName(f"thalweg-ingest-{self.number}-{uuid.uuid4().hex[:8]}")
         )
         if available_now:
             writer = writer.trigger(availableNow=True)
         self.query = writer.start()
         return self.query
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the sources have been asked at least once."""
+        return self.query is not None and self.query.lastProgress is not None
 
     # -- the union ---------------------------------------------------------------------------
 
@@ -112,9 +119,12 @@ class IngestGroup:
 
     def _batch(self, frame: DataFrame, batch: int) -> None:
         query_id = self._id(frame.sparkSession)
-        if self.log.has(query_id, batch):
-            return
-        self.log.wait_for_room()
+        if not self.log.has(query_id, batch):
+            self.log.wait_for_room()
+            with self.log.batch_under_way():
+                self._take_in(frame, query_id, batch)
+
+    def _take_in(self, frame: DataFrame, query_id: str, batch: int) -> None:
         clock = wall_clock()
         maps = self._maps(clock, batch)
         storage = self.storage
@@ -181,9 +191,17 @@ def source_text(given: StreamInput) -> str:
     if given.is_files:
         spec = given.definition.source
         return f"files {spec.format} {spec.target}"
-    tree = given.frame._jdf.queryExecution().logical().toString()
-    leaves = [line.strip(" +-:") for line in tree.splitlines() if "Relation" in line]
-    return "; ".join(re.sub(r"#\d+L?", "", leaf) for leaf in leaves)
+    leaves = given.frame._jdf.queryExecution().analyzed().collectLeaves()
+    return "; ".join(_leaf_text(leaves.apply(i)) for i in range(leaves.size()))
+
+
+def _leaf_text(leaf: Any) -> str:
+    """The source and what it reads; how fast (batch sizes and the like) may change."""
+    text = re.sub(r"#\d+L?", "", str(leaf.toString()))
+    if "V2" in str(leaf.getClass().getSimpleName()) and hasattr(leaf, "extraOptions"):
+        given = {k: leaf.extraOptions().get(k) for k in IDENTITY_OPTIONS}
+        text += "".join(f" {k}={v}" for k, v in given.items() if v is not None)
+    return text
 
 
 def ingest_task(
@@ -222,7 +240,8 @@ def _write(
 ) -> None:
     whole = pa.Table.from_batches(parts)
     if slots.is_files:
-        tables = read_files(slots.plan.stream, whole.column(slots.columns[0][0]).to_pylist())
+        paths = whole.column(slots.columns[0][0]).to_pylist()
+        tables: Iterable[pa.Table] = read_files(slots.plan.stream, paths)
     else:
         named = pa.table({name: whole.column(slot) for slot, name in slots.columns})
         tables = [normalized(named, slots.plan.stream.fields)]
@@ -277,5 +296,3 @@ def check_group(
 
 def _shown(streams: list[dict[str, str]]) -> str:
     return ", ".join(f"{s['stream']} ({s['source']})" for s in streams)
-
-

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pyspark import cloudpickle
 import numpy as np
+from pyspark import cloudpickle
 
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.jobs import Job, execute_all

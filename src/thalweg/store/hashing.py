@@ -73,7 +73,8 @@ def _float_bits(array: pa.Array) -> Hashes:
     filled = pc.fill_null(array, 0.0) if array.null_count else array
     values = filled.to_numpy(zero_copy_only=False).astype(np.float64) + 0.0
     values[np.isnan(values)] = np.nan
-    return values.view(np.uint64)
+    bits: Hashes = values.view(np.uint64)
+    return bits
 
 
 def _hash_text(array: pa.Array) -> Hashes:

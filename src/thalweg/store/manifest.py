@@ -24,7 +24,7 @@ def manifest_name(epoch: int, whole: bool = False) -> str:
     return f"{FOLDER}/{epoch:012d}{'.whole' if whole else ''}.json"
 
 
-def check_format(storage: Storage) -> None:
+def refuse_newer(storage: Storage) -> None:
     """Refuse a path of a newer version, before anything in it is touched."""
     if storage.exists(FORMAT_FILE):
         found = json.loads(storage.read(FORMAT_FILE))["format"]
@@ -33,7 +33,12 @@ def check_format(storage: Storage) -> None:
                 f"the path has format {found}, this version reads up to {FORMAT}",
                 remedy="upgrade Thalweg, or use another path; nothing was changed",
             )
-    else:
+
+
+def check_format(storage: Storage) -> None:
+    """Refuse a newer format; mark a fresh path with ours."""
+    refuse_newer(storage)
+    if not storage.exists(FORMAT_FILE):
         storage.create(FORMAT_FILE, json.dumps({"format": FORMAT}).encode())
 
 

@@ -12,6 +12,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def hash_ranges(parts: int) -> list[tuple[int, int]]:
     """The hash space cut into `parts` runs of whole buckets (256 in all)."""
     parts = max(1, min(parts, 256))
     cuts = [round(i * 256 / parts) << 56 for i in range(parts + 1)]
-    return [(a, b - 1) for a, b in zip(cuts, cuts[1:], strict=False)]
+    return [(a, b - 1) for a, b in pairwise(cuts)]
 
 
 class Pack:

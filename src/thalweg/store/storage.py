@@ -18,6 +18,8 @@ import pyarrow as pa
 
 from thalweg.errors import PathError
 
+DRAFTS = "drafts"
+
 
 class Storage(Protocol):
     """What the store needs of a file system. Names are relative, with slashes."""
@@ -72,8 +74,8 @@ class LocalStorage:
     def create(self, name: str, data: bytes) -> bool:
         path = self._path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.parent / f".{path.name}.{uuid.uuid4().hex}"
-        with draft.open("wb") as file:
+        draft = self._path(f"{DRAFTS}/{uuid.uuid4().hex}")
+        with self._opened(draft) as file:
             file.write(data)
             file.flush()
             if self.durable:

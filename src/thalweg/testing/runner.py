@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -203,7 +204,7 @@ class Runner:
             points = [table.num_rows * i // n for i in range(n + 1)]
         else:
             points = [0, *self.epochs.get(name, ()), table.num_rows]
-        return [table.slice(a, b - a) for a, b in zip(points, points[1:], strict=False)]
+        return [table.slice(a, b - a) for a, b in pairwise(points)]
 
     def _entry(self, batch: Mapping[str, pa.Table]) -> LogEntry:
         coordinator = self.session.coordinator

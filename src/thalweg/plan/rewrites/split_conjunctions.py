@@ -19,9 +19,7 @@ def split_conjunctions(node: Node) -> Node:
 
 def _split(node: Node) -> Node:
     if isinstance(node, (Filter, Join)):
-        parts = tuple(
-            replace(p, expr=e) for p in node.predicates for e in _conjuncts(p.expr)
-        )
+        parts = tuple(replace(p, expr=e) for p in node.predicates for e in _conjuncts(p.expr))
         if len(parts) != len(node.predicates):
             return replace(node, predicates=parts)
     return node
@@ -31,5 +29,3 @@ def _conjuncts(expr: Expr) -> list[Expr]:
     if isinstance(expr, Call) and expr.function == "and":
         return [e for arg in expr.args for e in _conjuncts(arg)]
     return [expr]
-
-

@@ -1,0 +1,135 @@
+"""The `thalweg` command: demo, run, explain, doctor, bench.
+
+Exit codes: 0 all is well; 1 a refusal or a failure, said on stderr; 2 the command was misused;
+130 stopped by Ctrl-C, after a clean stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from thalweg import __version__
+from thalweg.cli.errors import exit_code
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="thalweg",
+    help="Continuous SQL on Spark, with exact results.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+Script = Annotated[
+    Path, typer.Argument(help="A file of SQL statements; - reads them from standard input.")
+]
+Master = Annotated[str | None, typer.Option(help="Spark master URL; by default all local cores.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"thalweg {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
+    ] = False,
+) -> None:
+    """Continuous SQL on Spark, with exact results."""
+
+
+@app.command()
+def demo(
+    seconds: Annotated[float, typer.Option(min=2, help="How long data flows.")] = 30.0,
+    svg: Annotated[Path | None, typer.Option(help="Save a picture of the run here.")] = None,
+    master: Master = None,
+) -> None:
+    """A guided run on live, drifting data; ends by itself in about a minute."""
+    from thalweg.demo import demo as run_demo
+
+    raise typer.Exit(run_demo(seconds, svg=svg, master=master))
+
+
+@app.command()
+def run(
+    script: Script,
+    once: Annotated[
+        bool | None,
+        typer.Option(
+            "--once/--live",
+            help="Drain the sources, close and print the results; or go on until Ctrl-C. "
+            "By default live on a terminal, else once.",
+        ),
+    ] = None,
+    path: Annotated[
+        str | None, typer.Option(help="Keep log, state and results here, to go on later.")
+    ] = None,
+    master: Master = None,
+    show: Annotated[int, typer.Option(min=0, help="Newest rows to print per query.")] = 10,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print every result row as a line of JSON.")
+    ] = False,
+) -> None:
+    """Run a script of statements; Ctrl-C stops cleanly."""
+    from thalweg.cli.run import Options, run_script
+
+    raise typer.Exit(run_script(script, Options(once, path, master, show, json)))
+
+
+@app.command()
+def explain(script: Script) -> None:
+    """Show each query's plan, routing and bounded-state verdict, without starting Spark."""
+    from thalweg.cli.explain import explain_script
+
+    explain_script(script)
+
+
+@app.command()
+def doctor(
+    path: Annotated[
+        Path | None, typer.Option(help="Also judge this folder as a place for an engine's files.")
+    ] = None,
+    start: Annotated[bool, typer.Option(help="Also start Spark and run a small job.")] = False,
+) -> None:
+    """Look at Java, Spark and everything else Thalweg needs; say what to do about problems."""
+    from thalweg.cli.doctor import examine
+
+    raise typer.Exit(examine(path, start))
+
+
+@app.command()
+def bench(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="By default all of them.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer rows, no slow peers.")] = False,
+    json: Annotated[Path | None, typer.Option(help="Write the figures here.")] = None,
+    list_: Annotated[bool, typer.Option("--list", help="Only say which there are.")] = False,
+) -> None:
+    """Reproduce the claims: run benchmarks and say which goals hold."""
+    from thalweg.cli.bench import list_benches, run_benches
+
+    if list_:
+        list_benches()
+        raise typer.Exit
+    raise typer.Exit(run_benches(names or [], quick, json))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The console script; returns the exit code."""
+    try:
+        app(args=None if argv is None else list(argv), prog_name="thalweg")
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else int(done.code is not None)
+    except BaseException as error:
+        return exit_code(error)
+    return 0

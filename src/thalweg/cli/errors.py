@@ -1,0 +1,61 @@
+"""Failures on their way to the terminal: what went wrong, where, what to do; never a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from rich.console import Console
+from rich.text import Text
+
+from thalweg.errors import ConfigError, SourceError, ThalwegError
+
+FAILED = 1
+INTERRUPTED = 130
+
+
+def exit_code(error: BaseException) -> int:
+    """Say what happened on stderr; the exit code. Errors of our own making are re-raised."""
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
+    known = typed(error)
+    if known is None or os.environ.get("THALWEG_TRACEBACK"):
+        raise error
+    print_error(known)
+    return FAILED
+
+
+def typed(error: BaseException) -> ThalwegError | None:
+    """The refusal behind an exception: ours, Spark's, or the operating system's."""
+    if isinstance(error, ThalwegError):
+        return error
+    if type(error).__module__.startswith(("pyspark.", "py4j.")):
+        return SourceError(f"Spark refused: {_first_line(error)}", remedy=_TRACEBACK)
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("pyspark"):
+        return ConfigError("pyspark is not installed", remedy="pip install 'thalweg[spark]'")
+    if isinstance(error, OSError):
+        return ConfigError(str(error))
+    return None
+
+
+_TRACEBACK = "set THALWEG_TRACEBACK=1 to see the whole story"
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def print_error(error: ThalwegError) -> None:
+    """Red message, the place with its caret, the remedy."""
+    console = Console(file=sys.stderr, highlight=False)
+    first, *rest = str(error).splitlines()
+    text = Text.assemble((f"{_kind(error)}: ", "bold red"), (first, "red"))
+    for line in rest:
+        text.append("\n" + line, "green" if line.startswith("  → ") else "")
+    console.print(text, soft_wrap=True)
+
+
+def _kind(error: ThalwegError) -> str:
+    words = "".join(f" {c.lower()}" if c.isupper() else c for c in type(error).__name__)
+    return words.strip()

@@ -1,0 +1,103 @@
+"""`thalweg explain`: what the statements of a script mean, without starting Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+from rich.console import Console
+from rich.syntax import Syntax
+from rich.text import Text
+
+from thalweg.cli.script import placed_in, read_script
+from thalweg.errors import ConfigError
+from thalweg.exec.expressions import UserFunction
+from thalweg.exec.jobs import Job, Result
+from thalweg.lang import ast
+from thalweg.lang.definitions import fields_of, source_spec
+from thalweg.lang.parser import parse
+from thalweg.plan.catalog import Catalog, StreamDef, TableDef
+from thalweg.plan.logical import format_duration
+from thalweg.plan.types import to_arrow
+from thalweg.runtime.coordinator import Coordinator
+from thalweg.runtime.session import Query, Session
+from thalweg.runtime.state import EngineState
+from thalweg.store.storage import MemoryStorage
+
+
+class NoExecutor:
+    """Plans are made here, not run."""
+
+    def run(
+        self, batches: Sequence[Sequence[Job]], functions: Mapping[str, UserFunction]
+    ) -> list[list[Result]]:
+        raise ConfigError("this session only explains")
+
+
+class PlanSession(Session):
+    """Names and plans without data: tables are known by their columns alone."""
+
+    def create_table(self, statement: ast.CreateTable, text: str) -> TableDef:
+        spec = source_spec(statement.source, text, statement.at)
+        if statement.columns:
+            fields = fields_of(statement.columns, text)
+            empty = pa.schema([(f.name, to_arrow(f.type)) for f in fields]).empty_table()
+            return self.define_table(statement.name, empty, spec)
+        from thalweg.spark.files import inferred_table, list_files
+
+        return self.define_table(statement.name, inferred_table(spec, list_files(spec)), spec)
+
+
+def plan_session() -> PlanSession:
+    storage = MemoryStorage()
+    coordinator = Coordinator(storage, Catalog(), NoExecutor(), EngineState(), 1)
+    return PlanSession(coordinator, storage)
+
+
+def explain_script(path: Path, console: Console | None = None) -> None:
+    """Print every stream, table and query of the script as understood."""
+    script = read_script(path)
+    console = console or Console(highlight=False)
+    session = plan_session()
+    with placed_in(script):
+        for statement in parse(script):
+            show(session.execute(statement, script), console)
+
+
+def show(made: object, console: Console) -> None:
+    """What a statement made, in words."""
+    if isinstance(made, StreamDef):
+        _heading(console, "stream", made.name, _stream(made))
+    elif isinstance(made, TableDef):
+        _heading(console, "table", made.name, ", ".join(f"{f.name} {f.type}" for f in made.fields))
+    elif isinstance(made, Query):
+        _heading(console, "query", made.name, "")
+        if console.is_terminal:
+            console.print(Syntax(made.text, "sql", background_color="default"))
+        _print_plan(console, made.explain())
+    elif isinstance(made, str):
+        _print_plan(console, made)
+    elif isinstance(made, pa.Table):
+        for row in made.to_pylist():
+            console.print(", ".join(f"{k} {v}" for k, v in row.items()), soft_wrap=True)
+
+
+def _heading(console: Console, kind: str, name: str, rest: str) -> None:
+    text = Text.assemble((f"{kind} ", "cyan"), (name, "bold"), ("  " if rest else "", ""))
+    console.print(text.append(rest), soft_wrap=True)
+
+
+def _stream(stream: StreamDef) -> str:
+    columns = ", ".join(f"{f.name} {f.type}" for f in stream.fields)
+    time = f"time {stream.timestamp}" if stream.timestamp else "time of arrival"
+    late = f", lateness {format_duration(stream.lateness)}" if stream.lateness else ", in order"
+    return f"({columns})  {time}{late}"
+
+
+def _print_plan(console: Console, plan: str) -> None:
+    for line in plan.splitlines():
+        style = "red" if line.startswith("state: unbounded") else ""
+        style = "green" if line.startswith("state: bounded") else style
+        console.print(Text("  " + line, style), soft_wrap=True)
+    console.print()
