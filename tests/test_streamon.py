@@ -365,9 +365,7 @@ MIXES = [
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("mix", MIXES)
 @pytest.mark.parametrize("size", [2, 3, 4])
-def test_deltas_are_those_of_the_view(
-    size: int, mix: tuple[str, ...], how: dict[str, Any]
-) -> None:
+def test_deltas_are_those_of_the_view(size: int, mix: tuple[str, ...], how: dict[str, Any]) -> None:
     """streamon #22: MJoin's + and - elements equal brute-force maintenance of the join view."""
     names = "abcd"[:size]
     lengths = {"RANGE": 6, "ROWS": 3, "PARTITION": 1, "NOW": 0, "UNBOUNDED": 0}

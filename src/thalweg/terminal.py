@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import subprocess
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from thalweg.spark.engine import Engine
 
 _BARS = " ▁▂▃▄▅▆▇█"
+JVM_PATIENCE_SECONDS = 10
 
 
 def sparkline(values: Sequence[float], top: float | None = None) -> str:
@@ -47,20 +49,27 @@ def local_engine(
 
     Ctrl-C then ends the program and not, as Spark would have it, the jobs under way.
     """
+    from pyspark import SparkContext
+
     from thalweg.spark.engine import Engine
     from thalweg.spark.settings import DEFAULT_MASTER
 
     for noisy in ("py4j", "pyspark"):
         logging.getLogger(noisy).setLevel(logging.CRITICAL)
-    with console.status("Starting Spark ..."):
-        engine = Engine(master or DEFAULT_MASTER, path)
-    _own_interrupts()
+    before = SparkContext._gateway
     try:
-        yield engine
-    except BaseException:
-        _close_quietly(engine)
-        raise
-    engine.close()
+        with console.status("Starting Spark ..."):
+            engine = Engine(master or DEFAULT_MASTER, path)
+        _own_interrupts()
+        try:
+            yield engine
+        except BaseException:
+            _close_quietly(engine)
+            raise
+        engine.close()
+    finally:
+        if before is None:
+            _end_jvm()
 
 
 def _own_interrupts() -> None:
@@ -74,3 +83,21 @@ def _close_quietly(engine: Engine) -> None:
         engine.close()
     except Exception as error:
         logging.getLogger("thalweg").debug("closing after a failure: %s", error)
+
+
+def _end_jvm() -> None:
+    """Wait for the JVM we started; without this it outlives us by a moment."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    process = getattr(gateway, "proc", None)
+    if gateway is None or process is None:
+        return
+    SparkContext._gateway = SparkContext._jvm = None
+    gateway.shutdown()
+    process.stdin.close()
+    try:
+        process.wait(JVM_PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -135,7 +135,9 @@ def test_windows(text: str, expected: TimeWindow | RowWindow) -> None:
 
 
 def test_partition_by_sees_its_own_stream_only() -> None:
-    text = "SELECT t.qty FROM trades [PARTITION BY sym ROWS 1] t, quotes [NOW] q WHERE t.sym = q.sym"
+    text = (
+        "SELECT t.qty FROM trades [PARTITION BY sym ROWS 1] t, quotes [NOW] q WHERE t.sym = q.sym"
+    )
     assert windows(text)[0] == RowWindow(1, ("t.sym",))
 
 
@@ -161,7 +163,10 @@ def test_emit_kinds(text: str, kind: EmitKind) -> None:
 
 
 def test_conditions_are_conjuncts_in_text_order() -> None:
-    text = "SELECT sym FROM trades WHERE price > 1 AND (qty > 2 AND small > 3) AND (qty = 1 OR qty = 2)"
+    text = (
+        "SELECT sym FROM trades WHERE price > 1 AND (qty > 2 AND small > 3) "
+        "AND (qty = 1 OR qty = 2)"
+    )
     (node,) = (n for n in walk(bound(text).root) if isinstance(n, Filter))
     assert [p.position for p in node.predicates] == [0, 1, 2, 3]
     assert len(node.predicates) == 4
@@ -260,7 +265,9 @@ def test_names_ignore_case() -> None:
     runner = Runner()
     runner.sql("CREATE STREAM Trades (Sym STRING, ts TIMESTAMP) TIMESTAMP BY TS")
     query = runner.query("SELECT SYM FROM tRADES WHERE trades.sym = 'a'")
-    runner.feed({"Trades": pa.table({"Sym": ["a", "b"], "ts": pa.array([1, 2], pa.timestamp("us"))})})
+    runner.feed(
+        {"Trades": pa.table({"Sym": ["a", "b"], "ts": pa.array([1, 2], pa.timestamp("us"))})}
+    )
     runner.close()
     assert query.results().num_rows == 1
 

@@ -297,7 +297,9 @@ def test_random_queries_keep_their_rejects_under_every_rule() -> None:
     for seed in range(120):
         case = random_case(seed)
         bound = as_bound(load(Runner(), case), case.sql)
-        streams = {n: ReferenceStream.from_table(s.table, s.timestamp) for n, s in case.streams.items()}
+        streams = {
+            n: ReferenceStream.from_table(s.table, s.timestamp) for n, s in case.streams.items()
+        }
         tables = {n: python_rows(t) for n, t in case.tables.items()}
         before = evaluate_query(bound.root, streams, tables)
         for rule in (*RULES, "all_rules"):

@@ -25,7 +25,9 @@ JOIN = (
     "SELECT ISTREAM a.v, b.v AS w FROM s [RANGE 50 SECONDS] a, t [RANGE 50 SECONDS] b "
     "WHERE a.k = b.k AND a.v < b.v"
 )
-SLIDING = "SELECT k, count(*) AS c, max(v) AS m FROM s [RANGE 60 SECONDS SLIDE 10 SECONDS] GROUP BY k"
+SLIDING = (
+    "SELECT k, count(*) AS c, max(v) AS m FROM s [RANGE 60 SECONDS SLIDE 10 SECONDS] GROUP BY k"
+)
 MOVING = "SELECT k, sum(v) AS c FROM s [RANGE 30 SECONDS] GROUP BY k"
 LAST_ROWS = "SELECT count(*) AS c, min(v) AS m FROM s [ROWS 40]"
 QUERIES = {"join": JOIN, "sliding": SLIDING, "moving": MOVING, "rows": LAST_ROWS}
@@ -112,9 +114,7 @@ def test_no_more_is_kept_than_the_windows_ask_for(traces: dict[str, Trace]) -> N
 @pytest.mark.parametrize("buckets", [1, 3])
 def test_packs_stay_logarithmic_when_everything_is_kept(buckets: int) -> None:
     """D3: neighbours are merged in tiers, so probing stays logarithmic in the number of epochs."""
-    sql = (
-        "SELECT ISTREAM a.v FROM s [RANGE 30 DAYS] a, t [NOW] b WHERE a.k = b.k AND a.ts > b.ts"
-    )
+    sql = "SELECT ISTREAM a.v FROM s [RANGE 30 DAYS] a, t [NOW] b WHERE a.k = b.k AND a.ts > b.ts"
     (trace,) = traced({"join": sql}, 400, buckets=buckets).values()
     for epoch in (9, 49, 99, 199, 399):
         s = trace.stats[epoch]["streams"]["s"]

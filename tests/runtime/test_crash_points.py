@@ -38,7 +38,7 @@ from thalweg.testing.runner import LocalExecutor, Runner
 SECOND = 1_000_000
 QUERIES = {
     "filter": "SELECT k, x FROM a WHERE x > 1",
-    "joined": "SELECT a.k, a.x, b.y FROM a [RANGE 2 SECONDS], b [RANGE 3 SECONDS] WHERE a.k = b.k",
+    "joined": "SELECT a.k, x, y FROM a [RANGE 2 SECONDS], b [RANGE 20 SECONDS] WHERE a.k = b.k",
     "grouped": "SELECT k, count(*) AS n, max(x) AS m FROM a [RANGE 2 SECONDS] GROUP BY k",
     "last": "SELECT ISTREAM k, x FROM a [PARTITION BY k ROWS 2]",
 }
@@ -215,7 +215,6 @@ def test_death_at_every_operation(tmp_path: Path, expected: dict[str, Counter[An
     assert {"commit log", "commit manifests"} <= kinds
     for seldom in ("whole.json", "merged-", "delete manifests", "delete log"):
         assert any(seldom in p for p in points), seldom
-    print(len(points))
     for number, point in enumerate(points):
         path = tmp_path / "crashed"
         with pytest.raises(Killed):

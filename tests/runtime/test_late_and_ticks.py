@@ -325,7 +325,9 @@ def test_idle_never_in_words() -> None:
 
 def test_a_silent_stream_is_left_out_until_its_next_row() -> None:
     made = runner("s", "r")
-    query = made.query("SELECT ISTREAM a.v FROM s [RANGE 1 DAY] a, r [RANGE 1 DAY] b WHERE a.v = b.v")
+    query = made.query(
+        "SELECT ISTREAM a.v FROM s [RANGE 1 DAY] a, r [RANGE 1 DAY] b WHERE a.v = b.v"
+    )
     made.feed({"s": batch((1, 1)), "r": batch((1, 1), (2, 2))})
     for clock in (3, 6, 9):
         made.tick(clock * SECOND)
@@ -337,7 +339,9 @@ def test_a_silent_stream_is_left_out_until_its_next_row() -> None:
 
 def test_a_row_behind_what_was_decided_without_it_is_late() -> None:
     made = runner("s", "r")
-    query = made.query("SELECT ISTREAM a.v FROM s [RANGE 1 DAY] a, r [RANGE 1 DAY] b WHERE a.v = b.v")
+    query = made.query(
+        "SELECT ISTREAM a.v FROM s [RANGE 1 DAY] a, r [RANGE 1 DAY] b WHERE a.v = b.v"
+    )
     made.feed({"s": batch((1, 1)), "r": batch((1, 1))})
     made.tick(12 * SECOND)
     made.feed({"s": batch((50, 7))})
@@ -405,7 +409,9 @@ def test_a_close_reaches_the_next_slide_boundary() -> None:
 
 def test_a_close_takes_the_largest_time_of_all_streams() -> None:
     made = runner("s", "r", lateness="5 seconds")
-    query = made.query("SELECT ISTREAM a.v FROM s [RANGE 1 DAY] a, r [RANGE 1 DAY] b WHERE a.v = b.v")
+    query = made.query(
+        "SELECT ISTREAM a.v FROM s [RANGE 1 DAY] a, r [RANGE 1 DAY] b WHERE a.v = b.v"
+    )
     made.feed({"s": batch((3, 1), (1, 2)), "r": batch((20, 1), (18, 2))})
     assert rows_of(query) == []
     made.close()

@@ -191,9 +191,7 @@ def held(window: str, instant: int) -> str:
     if words[0] == "RANGE":
         return in_range("s1", "", int(words[1]), instant)
     partition = "PARTITION BY k" if words[0] == "PARTITION" else ""
-    backwards = ", ".join(
-        f"{part.split()[0]} DESC NULLS LAST" for part in ORDER.split(", ")
-    )
+    backwards = ", ".join(f"{part.split()[0]} DESC NULLS LAST" for part in ORDER.split(", "))
     rank = f"row_number() OVER ({partition} ORDER BY {backwards})"
     return (
         f"(SELECT * FROM (SELECT *, {rank} AS rank FROM s1 WHERE ts <= {instant}) "
@@ -229,9 +227,7 @@ def test_aggregates_of_everything(window: str) -> None:
     oracle = Oracle.random(len(window), 3_000, 1, keys=40, span=2_000)
     results = oracle.run(f"SELECT {AGGREGATES} FROM s1 [{window}] WHERE n <> 7")
     for instant in oracle.instants(2, 6):
-        theirs = oracle.duckdb(
-            f"SELECT {AGGREGATES} FROM {held(window, instant)} WHERE n <> 7"
-        )
+        theirs = oracle.duckdb(f"SELECT {AGGREGATES} FROM {held(window, instant)} WHERE n <> 7")
         assert_same(content(results, instant), theirs)
 
 
@@ -240,9 +236,7 @@ def test_rows_of_a_window(window: str) -> None:
     oracle = Oracle.random(len(window) + 50, 6_000, 1, keys=200, span=5_000)
     results = oracle.run(f"SELECT k, n, x FROM s1 [{window}] WHERE g IS NOT NULL")
     for instant in oracle.instants(3, 6):
-        theirs = oracle.duckdb(
-            f"SELECT k, n, x FROM {held(window, instant)} WHERE g IS NOT NULL"
-        )
+        theirs = oracle.duckdb(f"SELECT k, n, x FROM {held(window, instant)} WHERE g IS NOT NULL")
         assert_same(content(results, instant), theirs)
 
 

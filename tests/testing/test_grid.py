@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from thalweg.testing.compare import difference, from_table
 from thalweg.testing.generators import EMITS, WINDOWS, Case, random_case
-from thalweg.testing.grid import VARIANTS, check_case, chosen_variants, covered, pairs
+from thalweg.testing.grid import (
+    VARIANTS,
+    check_case,
+    check_variant,
+    chosen_variants,
+    covered,
+    pairs,
+    reference_result,
+)
+from thalweg.testing.runner import Runner
 
 SEEDS = range(1_000)
 CHUNK = 50
@@ -73,10 +85,55 @@ def test_any_seed_under_all_variants(seed: int) -> None:
 
 def test_a_difference_is_shown() -> None:
     """The grid must be able to fail: a wrong answer is named with its rows."""
-    from thalweg.testing import grid
-
-    case = next(c for c in map(random_case, range(100)) if grid.reference_result(c).emitted)
-    expected = grid.reference_result(case)
+    case = next(c for c in map(random_case, range(100)) if reference_result(c).emitted)
+    expected = reference_result(case)
     expected.emitted.pop()
     with pytest.raises(AssertionError, match="extra 1"):
-        grid.check_variant(case, VARIANTS[0], expected)
+        check_variant(case, VARIANTS[0], expected)
+
+
+# --- the same at the size where vectorised code takes its other branches
+
+LARGE = (
+    "SELECT a.s, b.x, a.n FROM s1 [RANGE 300 SECONDS] a, s2 [RANGE 200 SECONDS] b "
+    "WHERE a.s = b.s AND a.k = b.k",
+    "SELECT ISTREAM a.k, b.n FROM s1 [RANGE 200 SECONDS] a, s2 [ROWS 50] b "
+    "WHERE a.k = b.k AND a.x < b.x",
+    "SELECT DSTREAM a.n, b.n AS m, c.n AS o FROM s1 [RANGE 60 SECONDS] a, s2 [RANGE 60 SECONDS] b, "
+    "s1 [NOW] c WHERE a.k = b.k AND b.s = c.s",
+    "SELECT s, k, count(*) AS c, sum(x) AS t, avg(x) AS m, min(x) AS l, max(s) AS h "
+    "FROM s1 [RANGE 500 SECONDS] GROUP BY s, k",
+    "SELECT RSTREAM k, sum(x) AS t, min(n) AS l FROM s2 [RANGE 900 SECONDS SLIDE 100 SECONDS] "
+    "GROUP BY k HAVING count(*) > 2",
+    "SELECT s, n FROM s1 [PARTITION BY s, k ROWS 4] WHERE x > 0",
+)
+
+
+def large_stream(seed: int, rows: int = 4_000) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(0, 1, rows) * 10.0 ** rng.integers(-200, 200, rows)
+    x[rng.random(rows) < 0.01] = np.nan
+    stamps = np.sort(rng.integers(0, 8_000, rows)) * 500_000
+    names = np.array(["", "a", "b", "日本", "a much longer name than the others", "A"])
+    return pa.table({
+        "ts": pa.array(stamps).cast(pa.timestamp("us", "UTC")),
+        "k": pa.array(rng.integers(0, 40, rows), mask=rng.random(rows) < 0.02),
+        "s": pa.array(names[rng.integers(0, len(names), rows)], mask=rng.random(rows) < 0.02),
+        "x": pa.array(x, mask=rng.random(rows) < 0.02),
+        "n": pa.array(np.arange(rows)),
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("sql", LARGE)
+def test_thousands_of_rows_cut_many_ways(sql: str) -> None:
+    found = []
+    for how in ({}, {"epochs": 40, "buckets": 5, "switches": 3}, {"epochs": 9, "restarts": (4,)}):
+        runner = Runner(**how)
+        runner.stream("s1", large_stream(1))
+        runner.stream("s2", large_stream(2))
+        query = runner.query(sql)
+        runner.run()
+        found.append(from_table(query.results()))
+    assert found[0]
+    assert difference(found[0], found[1]) is None
+    assert difference(found[0], found[2]) is None

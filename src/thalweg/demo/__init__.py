@@ -8,6 +8,7 @@ appear, closes, and then recomputes every answer from the files.
 
 from __future__ import annotations
 
+import io
 import tempfile
 import time
 from collections.abc import Callable
@@ -92,7 +93,7 @@ def demo(
             feed = Feed(Path(folder), seconds)
             _define(engine, Path(folder))
             board = Board(engine, "revenue")
-            picture = _Picture(svg, console)
+            picture = _Picture(svg)
             _flow(engine, feed, board, console, picture)
             _drain(engine, board, console)
             audits = _audits(engine, Path(folder), console)
@@ -188,11 +189,15 @@ class _Lines:
 class _Picture:
     """The screen late in the run and the closing tables, as an SVG."""
 
-    def __init__(self, path: Path | None, console: Console) -> None:
+    def __init__(self, path: Path | None) -> None:
         self.path = path
         self._taken = path is None
         self._canvas = Console(
-            record=True, width=WIDTH, file=_Void(), force_terminal=True, color_system="truecolor"
+            record=True,
+            width=WIDTH,
+            file=io.StringIO(),
+            force_terminal=True,
+            color_system="truecolor",
         )
 
     def take(self, board: Board, feed: Feed) -> None:
@@ -205,16 +210,6 @@ class _Picture:
         if self.path is not None:
             self._canvas.print(*closing, sep="\n")
             self._canvas.save_svg(str(self.path), title="thalweg demo")
-
-
-class _Void:
-    """A file that keeps nothing; the canvas only records."""
-
-    def write(self, text: str) -> int:
-        return len(text)
-
-    def flush(self) -> None:
-        return None
 
 
 # -- after it ran ------------------------------------------------------------------------------

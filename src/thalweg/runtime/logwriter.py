@@ -26,6 +26,7 @@ class LogWriter:
         self._stopped = False
         self._under_way = 0
         self.was_quiet = True
+        self._own_seconds = 0.0
         self.next_seq = next_seq
         for entry in entries_from(storage, next_seq):
             self._pending.append(entry)
@@ -85,6 +86,16 @@ class LogWriter:
             self.was_quiet = self._under_way == 0
             self._pending.clear()
             self._changed.notify_all()
+            return found
+
+    def note_own_seconds(self, seconds: float) -> None:
+        """Time a batch spent in our driver code, outside Spark's job."""
+        with self._changed:
+            self._own_seconds += seconds
+
+    def taken_own_seconds(self) -> float:
+        with self._changed:
+            found, self._own_seconds = self._own_seconds, 0.0
             return found
 
     def stop(self) -> None:

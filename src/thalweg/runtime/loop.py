@@ -90,6 +90,7 @@ class EpochLoop:
     def _epoch(self, report: EpochReport | None) -> None:
         if report is None:
             return
+        report.own_seconds += self.log.taken_own_seconds()
         self._deliver(report.epoch)
         if self.progress is not None:
             self.progress(report)

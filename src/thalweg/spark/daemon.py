@@ -17,6 +17,7 @@ from thalweg.spark import worker
 pyspark.daemon.gc = SimpleNamespace(collect=lambda *_: 0)
 
 if __name__ == "__main__":
+    worker.keep_memory()
     worker.warm_up()
     gc.freeze()
     pyspark.daemon.manager()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
+import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -125,6 +126,7 @@ class IngestGroup:
                 self._take_in(frame, query_id, batch)
 
     def _take_in(self, frame: DataFrame, query_id: str, batch: int) -> None:
+        begun = time.perf_counter()
         clock = wall_clock()
         maps = self._maps(clock, batch)
         storage = self.storage
@@ -133,7 +135,10 @@ class IngestGroup:
             found = ingest_task(maps, storage, batches)
             yield pa.record_batch({"meta": pa.array([pickle.dumps(found)], pa.binary())})
 
-        rows = frame.coalesce(4 * self.parallelism).mapInArrow(task, "meta binary").collect()
+        job = frame.coalesce(4 * self.parallelism).mapInArrow(task, "meta binary")
+        called = time.perf_counter()
+        rows = job.collect()
+        away = time.perf_counter() - called
         packs: dict[str, list[Any]] = {}
         rejects: dict[str, list[Any]] = {}
         for row in rows:
@@ -141,6 +146,7 @@ class IngestGroup:
                 packs.setdefault(name, []).extend(found.packs)
                 rejects.setdefault(name, []).extend(found.rejects)
         self.log.append(self.number, (query_id, batch), packs, rejects, clock)
+        self.log.note_own_seconds(time.perf_counter() - begun - away)
 
     def _maps(self, clock: int, batch: int) -> tuple[SlotMap, ...]:
         return tuple(

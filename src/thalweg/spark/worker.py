@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -41,6 +43,18 @@ def run_batches(
     known = functions_from(functions)
     for batch in batches:
         yield execute_all(batch, cache, known)
+
+
+def keep_memory() -> None:
+    """Let the allocator keep freed memory: large arrays come and go with every epoch, and having
+    their pages mapped afresh each time costs as much as computing on them."""
+    with contextlib.suppress(OSError, AttributeError):
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_MMAP_THRESHOLD, 1 << 30)
+        libc.mallopt(_TRIM_THRESHOLD, (1 << 31) - 1)
+
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 
 def warm_up() -> None:

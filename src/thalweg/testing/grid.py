@@ -26,15 +26,25 @@ from thalweg.testing.runner import Runner
 Feature = str | tuple[str, ...]
 # The finest cut gives every row its own epoch, up to this many epochs.
 _FINEST = 30
+# Routed by other keys than the case's query, with shorter and longer memories.
+_NEIGHBOURS = (
+    "SELECT ISTREAM k FROM {stream} [NOW] WHERE k > 0",
+    "SELECT x, count(*) AS c FROM {stream} [RANGE 1 HOUR] GROUP BY x",
+    "SELECT a.k FROM {stream} [PARTITION BY k ROWS 1] a, {stream} [NOW] b WHERE a.x = b.x",
+)
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to run a case: the Runner's arguments, and what to do to the input before."""
+    """One way to run a case: the Runner's arguments, and what to do to the input before.
+
+    `beside` are other queries in the same engine, over `{stream}`, the case's first.
+    """
 
     name: str
     arguments: Callable[[Case], dict[str, Any]]
     arrange: Callable[[Case], Case] = lambda case: case
+    beside: tuple[str, ...] = ()
 
 
 def _random_cuts(case: Case) -> dict[str, Any]:
@@ -51,6 +61,16 @@ def _every_row(case: Case) -> dict[str, Any]:
         rows = stream.table.num_rows
         epochs[name] = list(range(1, rows, max(-(-rows // _FINEST), 1)))
     return {"epochs": epochs}
+
+
+def _one_after_another(case: Case) -> dict[str, Any]:
+    """The second stream starts when the first has ended: nearly every row has to wait."""
+    epochs: dict[str, list[int]] = {}
+    for name, stream in case.streams.items():
+        rows = stream.table.num_rows
+        waited = 1 + max((len(c) for c in epochs.values()), default=-1)
+        epochs[name] = [0] * waited + [rows // 3, 2 * rows // 3]
+    return {"epochs": epochs, "buckets": 2}
 
 
 def reshuffled(case: Case) -> Case:
@@ -84,6 +104,12 @@ VARIANTS: tuple[Variant, ...] = (
         lambda case: {"epochs": 5, "buckets": 4, "switches": case.seed + 1},
         reshuffled,
     ),
+    Variant("one stream after another", _one_after_another),
+    Variant(
+        "beside other queries, four epochs, two buckets, a restart",
+        lambda case: {"epochs": 4, "buckets": 2, "restarts": (2,)},
+        beside=_NEIGHBOURS,
+    ),
 )
 
 
@@ -111,7 +137,12 @@ def reference_result(case: Case) -> ReferenceResult:
 def check_variant(case: Case, variant: Variant, expected: ReferenceResult) -> None:
     """One cell of the grid: raises AssertionError with what is missing and what is too much."""
     runner = load(Runner(**variant.arguments(case)), variant.arrange(case))
+    neighbours = [sql.format(stream=next(iter(case.streams))) for sql in variant.beside]
+    for sql in neighbours[::2]:
+        runner.query(sql)
     query = runner.query(case.sql, name="q")
+    for sql in neighbours[1::2]:
+        runner.query(sql)
     runner.run()
     title = f"seed {case.seed}, {variant.name}\n  {case.sql}"
     found = difference(expected.emitted, from_table(query.results()))

@@ -152,15 +152,15 @@ class Runner:
 
     def feed(self, batch: Mapping[str, pa.Table]) -> EpochReport | None:
         """One epoch over the given rows."""
-        return self._epoch([self._entry(batch)])
+        return self.epoch([self.entry(batch)])
 
     def close(self) -> EpochReport | None:
-        return self._epoch([], close=True)
+        return self.epoch([], close=True)
 
     def tick(self, clock: int) -> EpochReport | None:
         """Time passes without data: an epoch at the given clock reading (µs)."""
         self._clock = clock
-        return self._epoch([], live=True)
+        return self.epoch([], live=True)
 
     def restart(self) -> None:
         """Tear the driver down and open it again from what is stored."""
@@ -171,7 +171,8 @@ class Runner:
             query.session = again.session
             self.session.queries[name] = query
 
-    def _epoch(self, entries: list[LogEntry], **how: bool) -> EpochReport | None:
+    def epoch(self, entries: list[LogEntry], **how: bool) -> EpochReport | None:
+        """One epoch over committed entries (`close=True`, `live=True` as in the coordinator)."""
         if self._random is not None:
             self._switch(self._random)
         coordinator = self.session.coordinator
@@ -206,7 +207,8 @@ class Runner:
             points = [0, *self.epochs.get(name, ()), table.num_rows]
         return [table.slice(a, b - a) for a, b in pairwise(points)]
 
-    def _entry(self, batch: Mapping[str, pa.Table]) -> LogEntry:
+    def entry(self, batch: Mapping[str, pa.Table]) -> LogEntry:
+        """Ingest the rows: packs written, the log entry committed, no epoch yet."""
         coordinator = self.session.coordinator
         seq = coordinator.state.next_seq
         packs, rejects = {}, {}

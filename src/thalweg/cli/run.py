@@ -1,0 +1,209 @@
+"""`thalweg run`: a script's queries, drained once or followed live."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from rich.console import Console
+from rich.live import Live
+
+from thalweg.cli import rows
+from thalweg.cli.errors import FAILED, INTERRUPTED, print_error
+from thalweg.cli.explain import plan_session, show
+from thalweg.cli.script import placed_in, read_script
+from thalweg.errors import ConfigError, QueryFailed
+from thalweg.lang.parser import parse
+from thalweg.runtime.coordinator import EpochReport
+from thalweg.runtime.session import Query
+from thalweg.runtime.state import FAILED as QUERY_FAILED
+from thalweg.terminal import local_engine
+
+if TYPE_CHECKING:
+    from thalweg.spark.engine import Engine
+
+REDRAW_SECONDS = 0.25
+NEWEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of `thalweg run`."""
+
+    once: bool | None = None
+    path: str | None = None
+    master: str | None = None
+    show: int = 10
+    json: bool = False
+
+
+def run_script(path: Path, options: Options) -> int:
+    """Run the statements; the exit code."""
+    script = read_script(path)
+    out = Console(highlight=False)
+    once = not out.is_terminal if options.once is None else options.once
+    _rehearse(script)
+    with local_engine(Console(stderr=True), options.master, options.path) as engine:
+        with placed_in(script):
+            for statement in parse(script):
+                made = engine.session.execute(statement, script)
+                if isinstance(made, (str, pa.Table)):
+                    show(made, out)
+        return _once(engine, options, out) if once else _live(engine, options, out)
+
+
+def _rehearse(script: str) -> None:
+    """Refuse what cannot run before Spark is started."""
+    session = plan_session()
+    with placed_in(script):
+        for statement in parse(script):
+            session.execute(statement, script)
+    if not session.queries:
+        raise ConfigError(
+            "the script has no query", remedy="add CREATE QUERY name AS SELECT ..., or a SELECT"
+        )
+
+
+# -- once --------------------------------------------------------------------------------------
+
+
+def _once(engine: Engine, options: Options, out: Console) -> int:
+    tally = Tally(engine, 0)
+    with Console(stderr=True).status("Reading ...") as status:
+
+        def progress(report: EpochReport) -> None:
+            tally.epoch(report)
+            status.update(f"{tally.rows:,} rows read, {tally.epochs} epochs ...")
+
+        engine.run(progress)
+    return _print_results(engine, options, out)
+
+
+def _print_results(engine: Engine, options: Options, out: Console) -> int:
+    code = 0
+    for query in engine.queries.values():
+        try:
+            found = query.results()
+        except QueryFailed as error:
+            print_error(error)
+            code = FAILED
+            continue
+        if options.json:
+            rows.print_json(query.name, found)
+        else:
+            out.print(rows.result_table(query.name, found, options.show))
+            _print_rejects(query, out)
+    if not options.json:
+        out.print(rows.summary(engine), style="dim", soft_wrap=True)
+    return code
+
+
+def _print_rejects(query: Query, out: Console) -> None:
+    count = query.stats()["rejected"]
+    if count:
+        first = query.rejects().slice(0, 1).to_pylist()[0]
+        why = first.get("__reason") or first.get("reason") or "see Query.rejects()"
+        out.print(f"{count:,} rows rejected; the first: {why}", style="yellow", soft_wrap=True)
+
+
+# -- live --------------------------------------------------------------------------------------
+
+
+class Tally:
+    """Counts and newest rows, kept by the engine's thread."""
+
+    def __init__(self, engine: Engine, newest: int) -> None:
+        self.engine = engine
+        self.rows = 0
+        self.epochs = 0
+        self.late = 0
+        self.results: dict[str, int] = dict.fromkeys(engine.queries, 0)
+        self.newest: dict[str, pa.Table] = {}
+        self._keep = newest
+        self.lock = threading.Lock()
+
+    def epoch(self, report: EpochReport) -> None:
+        """The engine's progress callback."""
+        with self.lock:
+            self.rows += report.rows_in
+            self.epochs += 1
+            self.late += report.late
+            for name, count in report.rows_out.items():
+                self.results[name] = self.results.get(name, 0) + count
+        for name, packs in report.outputs.items():
+            if packs:
+                query = self.engine.queries[name]
+                self.arrived(query, self.engine.session.output_of(query.schema, packs))
+
+    def arrived(self, query: Query, output: pa.Table) -> None:
+        """An epoch's output of one query."""
+        self.newest[query.name] = output.slice(max(0, output.num_rows - self._keep))
+
+
+class Printer(Tally):
+    """For pipes: every result as it comes, as JSON or as text."""
+
+    def __init__(self, engine: Engine, options: Options, out: Console) -> None:
+        super().__init__(engine, options.show)
+        self.options, self.out = options, out
+
+    def arrived(self, query: Query, output: pa.Table) -> None:
+        if self.options.json:
+            rows.print_json(query.name, output)
+            return
+        for row in output.slice(0, self._keep).to_pylist():
+            self.out.print(f"{query.name}  {rows.one_line(row)}", soft_wrap=True)
+        if output.num_rows > self._keep:
+            self.out.print(f"{query.name}  ... {output.num_rows - self._keep:,} more")
+
+
+def _live(engine: Engine, options: Options, out: Console) -> int:
+    screen = out.is_terminal and not options.json
+    tally = Tally(engine, min(options.show, NEWEST)) if screen else Printer(engine, options, out)
+    engine.start(tally.epoch)
+    code = INTERRUPTED
+    try:
+        if screen:
+            with Live(console=out, auto_refresh=False) as live:
+                while _going(engine):
+                    live.update(rows.live_table(engine, tally.results, tally.newest), refresh=True)
+                    time.sleep(REDRAW_SECONDS)
+        else:
+            while _going(engine):
+                time.sleep(REDRAW_SECONDS)
+        code = FAILED
+    except KeyboardInterrupt:
+        print("stopping ...", file=sys.stderr)
+    _stop(engine)
+    if screen:
+        out.print(rows.summary(engine), style="dim", soft_wrap=True)
+    return max(code, _failures(list(engine.queries.values())))
+
+
+def _going(engine: Engine) -> bool:
+    statuses = [q.status for q in engine.queries.values()]
+    return engine.failure is None and any(s != QUERY_FAILED for s in statuses)
+
+
+def _stop(engine: Engine) -> None:
+    """Stop; what stopped the engine before is the error to show."""
+    failure = engine.failure
+    engine.stop()
+    if failure is not None:
+        raise failure
+
+
+def _failures(queries: Sequence[Query]) -> int:
+    code = 0
+    for query in queries:
+        if query.status == QUERY_FAILED:
+            reason = str(query.stats()["error"] or "unknown").splitlines()[0]
+            print_error(QueryFailed(f"query {query.name} failed: {reason}"))
+            code = FAILED
+    return code
