@@ -16,8 +16,8 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pyarrow as pa
-from _harness import Report
 
+from _harness import Report
 from thalweg.spark.worker import warm_up
 from thalweg.testing import Runner
 
@@ -76,8 +76,8 @@ CASES = (
         "b [RANGE 2500 MILLISECONDS], c [RANGE 2500 MILLISECONDS] "
         "WHERE a.k = b.k AND b.m = c.m",
         {"a": {"k": 250_000}, "b": {"k": 250_000, "m": 250_000}, "c": {"m": 250_000}},
-        "SELECT a.k, b.m, a.x, c.x AS z FROM a, b, c WHERE a.k = b.k AND b.m = c.m AND b.ts BETWEEN "
-        "a.ts - INTERVAL 2500 MILLISECONDS AND a.ts + INTERVAL 2500 MILLISECONDS AND c.ts BETWEEN "
+        "SELECT a.k, b.m, a.x, c.x AS z FROM a, b, c WHERE a.k = b.k AND b.m = c.m AND b.ts "
+        "BETWEEN a.ts - INTERVAL 2500 MILLISECONDS AND a.ts + INTERVAL 2500 MILLISECONDS AND c.ts BETWEEN "
         "b.ts - INTERVAL 2500 MILLISECONDS AND b.ts + INTERVAL 2500 MILLISECONDS AND c.ts BETWEEN "
         "a.ts - INTERVAL 2500 MILLISECONDS AND a.ts + INTERVAL 2500 MILLISECONDS",
         same_rows=True,
