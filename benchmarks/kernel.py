@@ -77,9 +77,9 @@ CASES = (
         "WHERE a.k = b.k AND b.m = c.m",
         {"a": {"k": 250_000}, "b": {"k": 250_000, "m": 250_000}, "c": {"m": 250_000}},
         "SELECT a.k, b.m, a.x, c.x AS z FROM a, b, c WHERE a.k = b.k AND b.m = c.m AND b.ts "
-        "BETWEEN a.ts - INTERVAL 2500 MILLISECONDS AND a.ts + INTERVAL 2500 MILLISECONDS AND c.ts BETWEEN "
-        "b.ts - INTERVAL 2500 MILLISECONDS AND b.ts + INTERVAL 2500 MILLISECONDS AND c.ts BETWEEN "
-        "a.ts - INTERVAL 2500 MILLISECONDS AND a.ts + INTERVAL 2500 MILLISECONDS",
+        "BETWEEN a.ts - INTERVAL 2500 MILLISECONDS AND a.ts + INTERVAL 2500 MILLISECONDS AND c.ts "
+        "BETWEEN b.ts - INTERVAL 2500 MILLISECONDS AND b.ts + INTERVAL 2500 MILLISECONDS AND c.ts "
+        "BETWEEN a.ts - INTERVAL 2500 MILLISECONDS AND a.ts + INTERVAL 2500 MILLISECONDS",
         same_rows=True,
     ),
 )

@@ -29,6 +29,7 @@ from thalweg.store.packs import FULL_RANGE, Key, PackMeta, hash_ranges
 from thalweg.store.storage import Storage
 
 APPENDED_SLOTS = ("groups",)
+RESULTS_RETAIN = 86_400_000_000
 
 
 class Executor(Protocol):
@@ -82,6 +83,7 @@ class Coordinator:
         self._under_way = False
         self._dropped: list[str] = []
         self._away = 0.0
+        self.results_retain = RESULTS_RETAIN
 
     # -- registration ------------------------------------------------------------------------
 
@@ -149,6 +151,9 @@ class Coordinator:
         outputs = self._step(number, moving)
         step_seconds = time.perf_counter() - stepped
         self._retain()
+        if any(outputs.values()):
+            self.state.clocks[str(number)] = clock
+        self._forget_results(clock)
         self._commit(number, clock)
         counts = {q: sum(p.rows for p in ps) for q, ps in outputs.items()}
         seconds = time.perf_counter() - begun
@@ -389,6 +394,14 @@ class Coordinator:
             return
         self._dropped += [f for p in packs[at : at + len(result.old)] for f in p.files]
         packs[at : at + len(result.old)] = [] if result.folded is None else [result.folded]
+
+    def _forget_results(self, clock: int) -> None:
+        """Results are kept for a day (`results_retain`)."""
+        old = {e for e, c in self.state.clocks.items() if c < clock - self.results_retain}
+        if old:
+            for key in [k for k in self.state.outputs if k.rsplit("/", 1)[1] in old]:
+                self._dropped += [p.name for p in self.state.outputs.pop(key)]
+            self.state.clocks = {e: c for e, c in self.state.clocks.items() if e not in old}
 
     def _retain(self) -> None:
         """Forget packs that no window and no RETAIN can reach any more."""

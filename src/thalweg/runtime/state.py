@@ -86,7 +86,8 @@ class QueryState:
 @dataclass(slots=True)
 class EngineState:
     """Everything hard. `outputs` is keyed `query/epoch`; `sources` holds the last batch taken in
-    from each ingest query; `groups` describes the ingest groups."""
+    from each ingest query; `groups` describes the ingest groups; `clocks` says when epochs with
+    output were committed."""
 
     epoch: int = 0
     next_seq: int = 0
@@ -99,6 +100,7 @@ class EngineState:
     definitions: dict[str, str] = field(default_factory=dict)
     sources: dict[str, int] = field(default_factory=dict)
     groups: dict[str, dict[str, Any]] = field(default_factory=dict)
+    clocks: dict[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -113,6 +115,7 @@ class EngineState:
             "definitions": dict(self.definitions),
             "sources": dict(self.sources),
             "groups": {k: dict(g) for k, g in self.groups.items()},
+            "clocks": dict(self.clocks),
         }
 
     @staticmethod
@@ -131,6 +134,7 @@ class EngineState:
             dict(data["definitions"]),
             dict(data["sources"]),
             {k: dict(g) for k, g in data["groups"].items()},
+            dict(data["clocks"]),
         )
 
     def files(self) -> set[str]:
