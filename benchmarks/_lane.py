@@ -86,7 +86,7 @@ def _pass(spark: Any, data: Dataset, job: dict[str, Any], report: bool) -> tuple
     import thalweg as tw
 
     with tempfile.TemporaryDirectory(prefix="thalweg-bench-") as path:
-        engine = tw.Engine(spark, path=path, parallelism=job["cores"])
+        engine = tw.Engine(spark, path=path, parallelism=job["cores"], durable=False)
         _add_streams(engine, data, job["source"])
         query = engine.query(query_text(data), name="join")
         begun = time.perf_counter()

@@ -94,6 +94,11 @@ def test_equal_output_names_are_told_apart() -> None:
     assert len({n for n, _ in found}) == 2
 
 
+def test_a_number_given_to_a_name_takes_nobody_elses() -> None:
+    text = "SELECT qty AS a, qty + 1 AS A, qty + 2 AS a_2, qty + 3 AS a FROM trades"
+    assert [n for n, _ in schema(text)] == ["a", "A_3", "a_2", "a_4"]
+
+
 @pytest.mark.parametrize(
     ("call", "dtype"),
     [

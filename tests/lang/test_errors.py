@@ -89,6 +89,7 @@ PLACED = [
     (BindError, "^SELECT sym FROM trades WITH (unbounded = 1)", "true or false"),
     (BindError, "^SELECT sym FROM trades WITH (state_limit = 'x')", "a whole number"),
     (BindError, "^SELECT sym FROM companies", "at least one stream"),
+    (BindError, "SELECT sym FROM ^trades `a.b`", "dot"),
     (BindError, "SELECT ^sym AS __mine FROM trades", "reserved"),
     (BindError, "SELECT ^sym AS __ts FROM trades", "reserved"),
     (BindError, "SELECT count(*) FROM trades [NOW] GROUP BY ^7", "no such column"),
@@ -215,6 +216,13 @@ def test_query_takes_one_select(runner: Runner) -> None:
 def test_unknown_stream_of_rejects(runner: Runner) -> None:
     with pytest.raises(UnknownName):
         runner.rejects("nope")
+
+
+@pytest.mark.parametrize("text", ["SHOW PLANS spike", "EXPLAIN spike"])
+def test_unknown_queries_are_named(runner: Runner, text: str) -> None:
+    runner.query("SELECT sym FROM trades", name="spikes")
+    with pytest.raises(UnknownName, match="did you mean spikes"):
+        runner.sql(text)
 
 
 def test_rejects_of_a_stream_that_has_seen_nothing(runner: Runner) -> None:

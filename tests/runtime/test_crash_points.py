@@ -49,8 +49,9 @@ def rows(name: str, seconds: range) -> pa.Table:
     """Two rows a second; the first of each second but the first belongs to the one before."""
     rng = random.Random(f"{name} {seconds}")
     ts = [s * SECOND + d for s in seconds for d in (-1 if s > seconds[0] else 0, 5)]
-    values = {"k": [rng.randrange(2) for _ in ts], "xy"[name == "b"]: [rng.randrange(4) for _ in ts]}
-    return pa.table({"ts": pa.array(ts, pa.timestamp("us", "UTC")), **values})
+    keys, values = ([rng.randrange(n) for _ in ts] for n in (2, 4))
+    times = pa.array(ts, pa.timestamp("us", "UTC"))
+    return pa.table({"ts": times, "k": keys, "x" if name == "a" else "y": values})
 
 
 INPUT = [{n: rows(n, range(3 * i, 3 * i + 3)) for n in "ab"} for i in range(BATCHES)]

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from thalweg.errors import ThalwegError
 from thalweg.testing.compare import ResultRow, canonical, column_values, from_table
 from thalweg.testing.runner import Runner
 
@@ -97,6 +98,12 @@ def test_lateness_is_the_limit(seconds: float, late: int) -> None:
     made.close()
     assert late_of(query) == late
     assert len(rows_of(query)) == 2 - late
+
+
+@pytest.mark.parametrize("option", ["lateness", "idle", "ahead"])
+def test_durations_are_not_negative(option: str) -> None:
+    with pytest.raises(ThalwegError):
+        runner(**{option: -5})
 
 
 def test_late_rows_enter_no_window_and_no_join() -> None:

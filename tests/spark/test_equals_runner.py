@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import cases
 import pyarrow.feather
+import pyspark
 import pytest
 from cases import ROWS, STREAMS, assert_same, file_frame, lateness, prepare, rows_in, wait_until
 
@@ -61,7 +63,10 @@ def test_restart_and_a_new_stream_three_tasks(
 ) -> None:
     half, path = ROWS // 2, tmp_path / "path"
     halves = {n: (s.table.slice(0, half), s.table.slice(half)) for n, s in STREAMS.items()}
-    join = "SELECT a.k, a.n, c.n AS cn FROM s1 [RANGE 4 SECONDS] a, s3 [RANGE 5 SECONDS] c WHERE a.k = c.k"
+    join = (
+        "SELECT a.k, a.n, c.n AS cn FROM s1 [RANGE 4 SECONDS] a, s3 [RANGE 5 SECONDS] c "
+        "WHERE a.k = c.k"
+    )
 
     with tw.Engine(spark, path, parallelism=3) as engine:
         register(engine, spark, tmp_path, {n: halves[n][0] for n in ("s1", "s2")}, 0)
@@ -101,11 +106,23 @@ def register(engine: Any, spark: Any, root: Path, tables: dict[str, Any], first:
 def test_local_cluster(tmp_path: Path, expected: dict[str, Any]) -> None:
     """Two executors in processes of their own, one core each."""
     for name in ("s1", "s2"):
-        cases.write_files(tmp_path / name, STREAMS[name].table, (7, 15))
+        cases.write_files(tmp_path / name, STREAMS[name].table, (7,))
+    home = spark_home(tmp_path / "spark")
+    env = {**os.environ, "SPARK_HOME": str(home), "TMPDIR": str(home)}
+    env["JAVA_TOOL_OPTIONS"] = f"-Djava.io.tmpdir={home} -XX:TieredStopAtLevel=1"
     command = [sys.executable, cases.__file__, "local-cluster[2,1,1024]", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr[-4000:]
-    for title, query in expected.items():
+    for title in cases.ABROAD:
         table = pyarrow.feather.read_table(tmp_path / f"{cases.query_name(title)}.feather")
-        what = difference(from_table(query.results()), from_table(table))
+        what = difference(from_table(expected[title].results()), from_table(table))
         assert what is None, f"{title}\n{what}"
+
+
+def spark_home(folder: Path) -> Path:
+    """The installed Spark, but the work folders of its executors end up here."""
+    folder.mkdir()
+    for entry in Path(pyspark.__path__[0]).iterdir():
+        if entry.name != "work":
+            (folder / entry.name).symlink_to(entry)
+    return folder

@@ -47,20 +47,20 @@ def _options(
     """Continuous SQL on Spark, with exact results."""
 
 
-@app.command()
-def demo(
+@app.command("demo")
+def _demo(
     seconds: Annotated[float, typer.Option(min=2, help="How long data flows.")] = 30.0,
     svg: Annotated[Path | None, typer.Option(help="Save a picture of the run here.")] = None,
     master: Master = None,
 ) -> None:
     """A guided run on live, drifting data; ends by itself in about a minute."""
-    from thalweg.demo import demo as run_demo
+    from thalweg.demo import demo
 
-    raise typer.Exit(run_demo(seconds, svg=svg, master=master))
+    raise typer.Exit(demo(seconds, svg=svg, master=master))
 
 
-@app.command()
-def run(
+@app.command("run")
+def _run(
     script: Script,
     once: Annotated[
         bool | None,
@@ -85,16 +85,16 @@ def run(
     raise typer.Exit(run_script(script, Options(once, path, master, show, json)))
 
 
-@app.command()
-def explain(script: Script) -> None:
+@app.command("explain")
+def _explain(script: Script) -> None:
     """Show each query's plan, routing and bounded-state verdict, without starting Spark."""
     from thalweg.cli.explain import explain_script
 
     explain_script(script)
 
 
-@app.command()
-def doctor(
+@app.command("doctor")
+def _doctor(
     path: Annotated[
         Path | None, typer.Option(help="Also judge this folder as a place for an engine's files.")
     ] = None,
@@ -106,8 +106,8 @@ def doctor(
     raise typer.Exit(examine(path, start))
 
 
-@app.command()
-def bench(
+@app.command("bench")
+def _bench(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help="By default all of them.")
     ] = None,

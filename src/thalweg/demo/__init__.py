@@ -113,7 +113,7 @@ def _define(engine: Engine, folder: Path) -> None:
     for stream, columns in COLUMNS.items():
         engine.sql(
             f"CREATE STREAM {stream} ({columns}) TIMESTAMP BY ts LATENESS 2 SECONDS "
-            f"FROM FILES '{folder / stream}' FORMAT parquet OPTIONS (max_files_per_trigger = 20)"
+            f"FROM FILES '{folder / stream}' FORMAT parquet OPTIONS (max_files_per_trigger = 100)"
         )
     for query in QUERIES:
         engine.sql(query)

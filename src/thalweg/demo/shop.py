@@ -30,6 +30,7 @@ DEPOTS = ("harbour", "airport", "old town")
 
 RATE = 4_000
 TRICKLE = 0.02
+TRICKLE_SECONDS = 2.0
 TICK_SECONDS = 0.5
 DISORDER = 0.08
 DISORDER_SECONDS = 1.5
@@ -155,13 +156,21 @@ class Feed:
         last = time.time() - TICK_SECONDS
         while not self._stop.is_set() and not self.is_done(last):
             now = time.time()
-            if self.began is None and self._ready():
-                self.began = last
             pace = TRICKLE if self.began is None else 1.0
             self.shop.trade(last, now, AFTER if self.has_drifted else BEFORE, pace)
             self._write(now)
             last = now
+            if self.began is None and self._ready():
+                self.began = now
+            self._pause()
+
+    def _pause(self) -> None:
+        if self.began is not None:
             self._stop.wait(TICK_SECONDS)
+            return
+        until = time.time() + TRICKLE_SECONDS
+        while time.time() < until and not self._ready() and not self._stop.wait(0.1):
+            pass
 
     def is_done(self, now: float) -> bool:
         return self.began is not None and now - self.began >= self.seconds

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -42,8 +43,13 @@ class TaskContext:
         found = self.cache.derived(key)
         if found is None:
             found = from_arrow(pack.column(name), dtype)
-            self.cache.remember(key, found)
+            self.cache.remember(key, found, owned_bytes(found.data, found.valid))
         return found  # type: ignore[no-any-return]
+
+
+def owned_bytes(*arrays: Any) -> int:
+    """Memory that arrays hold themselves, not as views of a pack."""
+    return sum(a.nbytes for a in arrays if isinstance(a, np.ndarray) and a.flags.owndata)
 
 
 def rejects_table(rejects: list[Reject]) -> pa.Table | None:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thalweg.exec import windows
-from thalweg.exec.context import Reject, TaskContext
+from thalweg.exec.context import Reject, TaskContext, owned_bytes
 from thalweg.exec.filters import judge
 from thalweg.exec.frame import (
     AFTER_TIME,
@@ -241,7 +241,8 @@ class TimeLeaf:
         found = self.ctx.cache.derived(memo)
         if found is None:
             found = self._built(self.ctx.cache.open(meta.name), chosen, key is not None)
-            self.ctx.cache.remember(memo, found)
+            size = owned_bytes(found.ts, found.rows, found.hashes)
+            self.ctx.cache.remember(memo, found, size)
         return found  # type: ignore[no-any-return]
 
     def _built(self, pack: Pack, key: Key, keyed: bool) -> View:

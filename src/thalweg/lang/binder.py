@@ -161,6 +161,8 @@ class _Binder:
                 source.at,
             )
         alias = source.alias or name.rsplit(".", 1)[-1]
+        if "." in alias:
+            self.fail(BindError(f"the alias {alias} may not contain a dot"), source.at)
         fields = tuple(Field(f"{alias}.{f.name}", f.type, f.nullable) for f in found.fields)
         return Scan(found.name, alias, fields, isinstance(found, TableDef))
 
@@ -380,10 +382,14 @@ def _distinct_names(
     items: list[tuple[str, Expr, exp.Expr]],
 ) -> list[tuple[str, Expr, exp.Expr]]:
     """A name used twice gets a number, since an output column must be found by its name."""
-    seen: dict[str, int] = {}
+    written = {name.lower() for name, _, _ in items}
+    taken: set[str] = set()
     found = []
     for name, expr, node in items:
-        count = seen.get(name.lower(), 0) + 1
-        seen[name.lower()] = count
-        found.append((name if count == 1 else f"{name}_{count}", expr, node))
+        chosen, count = name, 1
+        while chosen.lower() in taken or (count > 1 and chosen.lower() in written):
+            count += 1
+            chosen = f"{name}_{count}"
+        taken.add(chosen.lower())
+        found.append((chosen, expr, node))
     return found

@@ -38,7 +38,11 @@ class LogWriter:
         return {e.group: e.source[0] for e in self._pending}
 
     def has(self, query_id: str, batch: int) -> bool:
-        return self._sources.get(query_id, -1) >= batch
+        return self.last_batch(query_id) >= batch
+
+    def last_batch(self, query_id: str) -> int:
+        """The last batch of an ingest query that is in the log, -1 if there is none."""
+        return self._sources.get(query_id, -1)
 
     def append(
         self,

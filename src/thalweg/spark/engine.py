@@ -31,7 +31,14 @@ from thalweg.runtime.session import (
 )
 from thalweg.spark.executor import SparkExecutor
 from thalweg.spark.files import file_names, inferred_table, list_files, read_file
-from thalweg.spark.ingest import IngestGroup, StreamInput, check_group, checkpoint_id
+from thalweg.spark.ingest import (
+    IngestGroup,
+    StreamInput,
+    check_batches,
+    check_group,
+    checkpoint_batch,
+    checkpoint_id,
+)
 from thalweg.spark.settings import create_session
 from thalweg.store.storage import open_storage
 
@@ -66,6 +73,9 @@ class Engine:
         Where log, state and results live; None uses a temporary directory that is removed.
     parallelism
         Tasks per epoch; by default the session's default parallelism.
+    durable
+        Force local files to disk before they count, so that they survive a power failure and not
+        only the death of processes; by default so for a given path, not for a temporary one.
 
     Examples
     --------
@@ -81,12 +91,14 @@ class Engine:
         spark: SparkSession | str | None = None,
         path: str | os.PathLike[str] | None = None,
         parallelism: int | None = None,
+        *,
+        durable: bool | None = None,
     ) -> None:
         self._own_spark = spark is None or isinstance(spark, str)
         self._temporary = tempfile.mkdtemp(prefix="thalweg-") if path is None else None
         self.path = str(self._temporary or path)
         self._lock: Any = None
-        storage = open_storage(self.path)
+        storage = open_storage(self.path, path is not None if durable is None else durable)
         self._lock = claim(storage)
         try:
             state = load_state(storage)
@@ -285,6 +297,9 @@ class Engine:
             query_id = recorded.get("query_id") or seen.get(number)
             found = checkpoint_id(self.spark, group.checkpoint)
             check_group(number, recorded, group.description(), query_id, found)
+            if query_id is not None:
+                logged = self._log.last_batch(query_id)
+                check_batches(number, logged, checkpoint_batch(self.spark, group.checkpoint))
             groups[number] = group
         if left:
             number = max(groups, default=0) + 1

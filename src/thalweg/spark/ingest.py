@@ -276,6 +276,26 @@ def checkpoint_id(spark: SparkSession, checkpoint: str) -> str | None:
     return str(json.loads(text)["id"])
 
 
+def checkpoint_batch(spark: SparkSession, checkpoint: str) -> int:
+    """The last batch a checkpoint has offsets for, -1 if there is none."""
+    path = spark._jvm.org.apache.hadoop.fs.Path(f"{checkpoint}/offsets")
+    fs = path.getFileSystem(spark._jsc.hadoopConfiguration())
+    if not fs.exists(path):
+        return -1
+    names = [str(status.getPath().getName()) for status in fs.listStatus(path)]
+    return max((int(n) for n in names if n.isdigit()), default=-1)
+
+
+def check_batches(number: int, logged: int, found: int) -> None:
+    """Refuse a checkpoint that is behind the log: Spark would number other rows alike."""
+    if found < logged:
+        raise CheckpointLost(
+            f"the checkpoint of ingest group {number} has lost batches: it ends at {found}, the "
+            f"log at {logged}",
+            remedy="restore the checkpoint folder as it was, or start over on a new path",
+        )
+
+
 def check_group(
     number: int,
     recorded: dict[str, Any],

@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 from thalweg.errors import ConfigError
 
 DEFAULT_MASTER = "local[*,4]"
+_CHECKPOINT_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing"
 
 
@@ -40,7 +41,7 @@ SETTINGS = (
         "skips a size estimate per row on the way to Python",
     ),
     Setting(
-        "spark.sql.streaming.checkpointFileManagerClass",
+        _CHECKPOINT_MANAGER,
         f"{_CHECKPOINTS}.FileSystemBasedCheckpointFileManager",
         "the default forks a process per checkpoint file on local disks",
     ),
@@ -82,8 +83,23 @@ def create_session(master: str | None = None, extra: dict[str, str] | None = Non
         builder = builder.config(key, value)
     with _errors_to(spark_log()):
         spark = builder.getOrCreate()
+    _settle_checkpoint_manager(spark)
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def _settle_checkpoint_manager(spark: SparkSession) -> None:
+    """The class has moved between Spark versions; streaming queries read the setting when they
+    start, so it can be put right once the JVM can be asked."""
+    for package in (_CHECKPOINTS, _CHECKPOINTS.rpartition(".")[0]):
+        name = f"{package}.FileSystemBasedCheckpointFileManager"
+        try:
+            spark._jvm.org.apache.spark.util.Utils.classForName(name, True, False)
+        except Exception:  # py4j wraps ClassNotFoundException
+            continue
+        spark.conf.set(_CHECKPOINT_MANAGER, name)
+        return
+    spark.conf.unset(_CHECKPOINT_MANAGER)
 
 
 def spark_log() -> Path:

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,8 @@ from thalweg.store.hashing import Hashes, hash_columns
 from thalweg.store.storage import Storage
 
 TIME = "__ts"
+K = TypeVar("K")
+V = TypeVar("V")
 Key = tuple[str, ...]
 Ints = npt.NDArray[np.int64]
 
@@ -166,30 +168,45 @@ class PackCache:
     Packs never change, so a name is enough to know one; losing an entry costs time, never a row.
     """
 
-    def __init__(self, storage: Storage, limit: int = 512) -> None:
+    def __init__(self, storage: Storage, limit: int = 2 << 30) -> None:
         self.storage = storage
-        self.limit = limit
-        self._packs: OrderedDict[str, Pack] = OrderedDict()
-        self._derived: OrderedDict[Any, Any] = OrderedDict()
+        self._packs: _Recent[str, Pack] = _Recent(limit)
+        self._derived: _Recent[Any, Any] = _Recent(limit)
 
     def open(self, name: str) -> Pack:
         pack = self._packs.get(name)
         if pack is None:
             pack = Pack(name, self.storage.read_table(name))
-            self._packs[name] = pack
-            if len(self._packs) > self.limit:
-                self._packs.popitem(last=False)
-        else:
-            self._packs.move_to_end(name)
+            self._packs.put(name, pack, int(pack.table.nbytes))
         return pack
 
     def derived(self, key: Any) -> Any:
-        found = self._derived.get(key)
-        if found is not None:
-            self._derived.move_to_end(key)
-        return found
+        return self._derived.get(key)
 
-    def remember(self, key: Any, value: Any) -> None:
-        self._derived[key] = value
-        if len(self._derived) > self.limit:
-            self._derived.popitem(last=False)
+    def remember(self, key: Any, value: Any, size: int) -> None:
+        self._derived.put(key, value, size)
+
+
+class _Recent(Generic[K, V]):
+    """A mapping bounded in bytes (and entries) that forgets what was not asked for longest."""
+
+    MOST = 4096
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.bytes = 0
+        self._held: OrderedDict[K, tuple[V, int]] = OrderedDict()
+
+    def get(self, key: K) -> V | None:
+        found = self._held.get(key)
+        if found is None:
+            return None
+        self._held.move_to_end(key)
+        return found[0]
+
+    def put(self, key: K, value: V, size: int) -> None:
+        self._held[key] = (value, size)
+        self.bytes += size
+        while len(self._held) > 1 and (self.bytes > self.limit or len(self._held) > self.MOST):
+            _, (_, gone) = self._held.popitem(last=False)
+            self.bytes -= gone

@@ -33,11 +33,11 @@ class Storage(Protocol):
     def delete(self, name: str) -> None: ...
 
 
-def open_storage(path: str) -> Storage:
-    """Storage at a path or URL."""
+def open_storage(path: str, durable: bool = True) -> Storage:
+    """Storage at a path or URL; `durable` forces local files to disk before they are named."""
     if "://" in path and not path.startswith("file://"):
         return RemoteStorage(path)
-    return LocalStorage(path.removeprefix("file://"))
+    return LocalStorage(path.removeprefix("file://"), durable)
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ class Runner:
         state = EngineState.from_json(saved)
         state.epoch = epoch
         state.incarnation += 1
-        executor = LocalExecutor(PackCache(self.storage, limit=4096))
+        executor = LocalExecutor(PackCache(self.storage))
         coordinator = Coordinator(self.storage, catalog, executor, state, self.buckets)
         coordinator.functions.update(functions)
         return Session(coordinator, self.storage)

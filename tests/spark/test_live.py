@@ -1,0 +1,77 @@
+"""Engines in the background: time passes without data, callbacks follow commits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from cases import file_frame, rows_in, wait_until, write_files
+
+import thalweg as tw
+from thalweg.runtime import loop
+from thalweg.testing.compare import difference, from_table
+
+pytestmark = pytest.mark.spark
+
+SECOND = 1_000_000
+SCHEMA = "ts TIMESTAMP, id BIGINT"
+
+
+def rows(*seconds: int) -> pa.Table:
+    ts = pa.array([s * SECOND for s in seconds], pa.timestamp("us", "UTC"))
+    return pa.table({"ts": ts, "id": pa.array(seconds, pa.int64())})
+
+
+def test_results_appear_while_time_passes(spark: Any, tmp_path: Path) -> None:
+    """A row leaves its window, and a window of boundaries closes, though nothing more arrives."""
+    folder = write_files(tmp_path / "files", rows(10), ())
+    seen: list[tuple[pa.Table, int]] = []
+    with tw.Engine(spark, tmp_path / "path", parallelism=1) as engine:
+
+        def called(table: pa.Table) -> None:
+            outputs = engine.session.coordinator.committed["outputs"]
+            seen.append((table, sum(k.startswith("gone/") for k in outputs)))
+
+        engine.stream("s", file_frame(spark, folder, schema=SCHEMA), "ts", idle="1 second")
+        gone = engine.query("SELECT DSTREAM id FROM s [RANGE 1 SECOND]", "gone", called)
+        slide = "SELECT ISTREAM count(*) AS n FROM s [RANGE 2 SECONDS SLIDE 2 SECONDS]"
+        slides = engine.query(slide, "slides")
+        engine.start()
+        wait_until(lambda: gone.results().num_rows and 1 in slides.results()["n"].to_pylist(), 30)
+        write_files(folder, rows(100, 101), (1,), first=1)
+        wait_until(lambda: gone.results().num_rows == 3, 30)
+        engine.stop()
+        assert from_table(gone.results()) == [
+            ((s + 1) * SECOND + 1, 1, (s,)) for s in (10, 100, 101)
+        ]
+        together = pa.concat_tables([table for table, _ in seen])
+        assert difference(from_table(gone.results()), from_table(together)) is None
+        # each was handed over after its own epoch was committed, and before the next one
+        assert [committed for _, committed in seen] == list(range(1, len(seen) + 1))
+
+
+def test_time_away_is_not_silence(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an hour off, what piled up meanwhile is in time, however short IDLE is."""
+    folder = write_files(tmp_path / "files", rows(10), ())
+    with tw.Engine(spark, tmp_path / "path", parallelism=1) as engine:
+        engine.stream("s", file_frame(spark, folder, schema=SCHEMA), "ts", idle="1 second")
+        engine.query("SELECT DSTREAM id FROM s [RANGE 1 SECOND]", "gone")
+        engine.start()
+        wait_until(lambda: rows_in(engine, "s") == 1)
+        engine.stop()
+    write_files(folder, rows(20, 21, 22), (1, 2), first=1)
+    now = loop.wall_clock
+    monkeypatch.setattr(loop, "wall_clock", lambda: now() + 3600 * SECOND)
+    with tw.Engine(spark, tmp_path / "path", parallelism=1) as engine:
+        engine.stream("s", file_frame(spark, folder, schema=SCHEMA), "ts", idle="1 second")
+        engine.start()
+        wait_until(lambda: "gone" in engine.queries)
+        gone = engine.queries["gone"]
+        wait_until(lambda: gone.results().num_rows == 4, 30)
+        engine.stop()
+        assert gone.results()["id"].to_pylist() == [10, 20, 21, 22]
+        assert engine.rejects("s").num_rows == 0

@@ -1,0 +1,302 @@
+"""The command line: what it prints, and what it exits with."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from thalweg.cli import app, bench, doctor, main, rows
+
+SCRIPT = """\
+-- high prices, and counts per company
+CREATE STREAM trades (sym STRING, price DOUBLE, ts TIMESTAMP)
+  TIMESTAMP BY ts LATENESS 1 SECOND FROM FILES '{folder}/trades' FORMAT parquet;
+CREATE TABLE companies FROM FILES '{folder}/companies.csv' FORMAT csv;
+CREATE QUERY high AS SELECT sym, price FROM trades WHERE price > 90;
+CREATE QUERY tech AS
+  SELECT ISTREAM t.sym, count(*) AS n FROM trades [RANGE 10 SECONDS] t, companies c
+  WHERE t.sym = c.sym AND c.sector = 'tech' GROUP BY t.sym;
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    """A script with a hundred rows to read."""
+    seconds = [datetime(2026, 1, 1, 0, i // 60, i % 60, tzinfo=UTC) for i in range(100)]
+    columns = {"sym": ["A", "B"] * 50, "price": [float(i) for i in range(100)]}
+    (tmp_path / "trades").mkdir()
+    ts = pa.array(seconds, pa.timestamp("us", "UTC"))
+    pq.write_table(pa.table({**columns, "ts": ts}), tmp_path / "trades" / "1.parquet")
+    (tmp_path / "companies.csv").write_text("sym,sector\nA,tech\nB,food\n")
+    path = tmp_path / "script.sql"
+    path.write_text(SCRIPT.format(folder=tmp_path))
+    return path
+
+
+# -- explain -----------------------------------------------------------------------------------
+
+
+def test_explain_needs_no_spark(
+    script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    assert main(["explain", str(script)]) == 0
+    shown = capsys.readouterr().out
+    assert "stream trades  (sym STRING, price DOUBLE, ts TIMESTAMP)  time ts, lateness 1 s" in shown
+    assert "table companies  sym STRING, sector STRING" in shown
+    assert "routing: by t.sym over 256 buckets" in shown
+    assert "state: bounded (t: [RANGE 10 s])" in shown
+
+
+def test_explain_with_declared_columns_needs_no_files(tmp_path: Path) -> None:
+    path = tmp_path / "s.sql"
+    path.write_text(
+        "CREATE STREAM s (a INT, ts TIMESTAMP) TIMESTAMP BY ts FROM FILES 'absent' FORMAT csv;"
+        "CREATE TABLE t (a INT, b STRING) FROM FILES 'absent too' FORMAT csv;"
+        "SELECT s.a, t.b FROM s, t WHERE s.a = t.a;"
+    )
+    assert main(["explain", str(path)]) == 0
+
+
+def test_explain_places_errors_in_the_script(
+    script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = script.read_text() + "CREATE QUERY bad AS\n  SELECT sym, pric FROM trades;\n"
+    script.write_text(text)
+    assert main(["explain", str(script)]) == 1
+    err = capsys.readouterr().err
+    line = text.splitlines().index("  SELECT sym, pric FROM trades;") + 1
+    assert f"unknown name: unknown column pric (line {line}, column 15)" in err
+    assert " " * 16 + "^" in err
+    assert "did you mean price?" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELEKT 1", "parse error"),
+        ("CREATE STREAM s (a INT) TIMESTAMP BY a FROM SENSOR 'x'", "not available yet"),
+        ("CREATE TABLE t FROM FILES 'absent' FORMAT csv", "no files under absent"),
+    ],
+)
+def test_refusals_exit_with_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
+    path = tmp_path / "s.sql"
+    path.write_text(text)
+    assert main(["explain", str(path)]) == 1
+    assert main(["run", str(path)]) == 1
+    err = capsys.readouterr().err
+    assert said in err
+    assert "Traceback" not in err
+
+
+def test_missing_script(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "absent.sql"]) == 1
+    assert "there is no script absent.sql" in capsys.readouterr().err
+
+
+def test_script_without_a_query(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "s.sql"
+    path.write_text("SHOW STREAMS;")
+    assert main(["run", str(path)]) == 1
+    assert "the script has no query" in capsys.readouterr().err
+
+
+# -- usage -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("argv", [["fly"], ["run"], ["run", "x.sql", "--wings"], ["demo", "now"]])
+def test_misuse_exits_with_two(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(argv) == 2
+    assert "Usage: thalweg" in capsys.readouterr().err
+
+
+def test_help_and_version() -> None:
+    runner = CliRunner()
+    shown = runner.invoke(app, ["--help"])
+    assert shown.exit_code == 0
+    assert all(c in shown.output for c in ("demo", "run", "explain", "doctor", "bench"))
+    assert runner.invoke(app, ["--version"]).output == "thalweg 0.1.0\n"
+
+
+# -- doctor ------------------------------------------------------------------------------------
+
+
+def test_doctor_judges_a_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["doctor", "--path", str(tmp_path / "new")])
+    shown = capsys.readouterr().out
+    assert "commits are atomic" in shown
+    assert "spark.sql.session.timeZone=UTC" in shown
+    assert code == (1 if "✗" in shown else 0)
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_doctor_without_java(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert main(["doctor"]) == 1
+    shown = capsys.readouterr().out
+    assert "none was found" in shown
+    assert "openjdk" in shown
+
+
+def test_doctor_on_a_path_that_is_a_file(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    states = [f.state for f in doctor.findings(blocked) if f.what == "path"]
+    assert states == [doctor.FATAL]
+
+
+# -- bench -------------------------------------------------------------------------------------
+
+BENCH = """\
+import json
+from pathlib import Path
+def run(quick, json_path):
+    Path(json_path).write_text(json.dumps({{"bench": "{name}", "quick": quick}}))
+    return {code}
+"""
+
+
+@pytest.fixture
+def benches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    (folder / "_harness.py").write_text("")
+    (folder / "cli_good.py").write_text(BENCH.format(name="cli_good", code=0))
+    (folder / "cli_poor.py").write_text(BENCH.format(name="cli_poor", code=1))
+    monkeypatch.setattr(bench, "folder", lambda: folder)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    return folder
+
+
+def test_bench_lists(benches: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--list"]) == 0
+    assert capsys.readouterr().out.split() == ["cli_good", "cli_poor"]
+
+
+def test_bench_runs_by_name(benches: Path, tmp_path: Path) -> None:
+    out = tmp_path / "one.json"
+    assert main(["bench", "cli_good", "--quick", "--json", str(out)]) == 0
+    assert json.loads(out.read_text()) == {"bench": "cli_good", "quick": True}
+
+
+def test_bench_runs_all_and_returns_the_worst(benches: Path, tmp_path: Path) -> None:
+    out = tmp_path / "all.json"
+    assert main(["bench", "--json", str(out)]) == 1
+    assert [r["bench"] for r in json.loads(out.read_text())] == ["cli_good", "cli_poor"]
+
+
+def test_unknown_bench(benches: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "cli_god"]) == 1
+    assert "did you mean cli_good?" in capsys.readouterr().err
+
+
+def test_repository_benches_are_found() -> None:
+    assert (bench.folder() / "_harness.py").exists()
+
+
+# -- rows --------------------------------------------------------------------------------------
+
+
+def test_json_is_json(capsys: pytest.CaptureFixture[str]) -> None:
+    ts = pa.array([0], pa.timestamp("us", "UTC"))
+    rows.print_json("q", pa.table({"x": [float("nan")], "b": [b"\x01"], "n": [None], "__ts": ts}))
+    found = json.loads(capsys.readouterr().out)
+    assert found == {
+        "query": "q", "x": "nan", "b": "01", "n": None, "__ts": "1970-01-01T00:00:00+00:00",
+    }  # fmt: skip
+
+
+# -- with Spark --------------------------------------------------------------------------------
+
+
+def thalweg(*argv: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "thalweg", *argv], capture_output=True, text=True, timeout=240
+    )
+
+
+@pytest.mark.spark
+def test_run_once(script: Path) -> None:
+    done = thalweg("run", str(script), "--once", "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    high = [(r["sym"], r["price"]) for r in found if r["query"] == "high"]
+    assert high == [("B" if i % 2 else "A", float(i)) for i in range(91, 100)]
+    assert any(r["query"] == "tech" and r["n"] == 6 for r in found)
+
+
+@pytest.mark.spark
+def test_run_keeps_its_place_on_a_path(script: Path, tmp_path: Path) -> None:
+    """A second run on the same path reads nothing twice."""
+    path = str(tmp_path / "state")
+    first = thalweg("run", str(script), "--once", "--path", path)
+    second = thalweg("run", str(script), "--once", "--path", path)
+    assert first.returncode == second.returncode == 0, first.stderr + second.stderr
+    assert "high (9 rows)" in first.stdout
+    assert "high (9 rows)" in second.stdout
+    assert "trades: 100 rows" in second.stdout
+
+
+@pytest.mark.spark
+def test_run_on_a_missing_folder(tmp_path: Path) -> None:
+    path = tmp_path / "s.sql"
+    path.write_text(
+        "CREATE STREAM s (a INT, ts TIMESTAMP) TIMESTAMP BY ts "
+        f"FROM FILES '{tmp_path}/absent' FORMAT csv; SELECT a FROM s;"
+    )
+    done = thalweg("run", str(path), "--once")
+    assert done.returncode == 1
+    assert "absent" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.spark
+@pytest.mark.skipif(os.name == "nt", reason="signals to process groups are a Unix thing")
+def test_interrupt_stops_cleanly(script: Path) -> None:
+    """Ctrl-C reaches the whole foreground group: we must still stop in order, with 130."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "thalweg", "run", str(script), "--live"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline().startswith(("high", "tech"))
+        os.killpg(running.pid, signal.SIGINT)
+        _, err = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert err == "stopping ...\n"
+    assert _gone(running.pid)
+
+
+def _gone(group: int) -> bool:
+    """Whether no living process of the group is left, after a moment of grace."""
+    for _ in range(50):
+        listed = subprocess.run(["ps", "-eo", "pgid=,stat="], capture_output=True, text=True).stdout
+        alive = [
+            line for line in listed.splitlines()
+            if line.split()[0] == str(group) and "Z" not in line.split()[1]
+        ]  # fmt: skip
+        if not alive:
+            return True
+        time.sleep(0.2)
+    return False
