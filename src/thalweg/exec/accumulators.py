@@ -153,7 +153,9 @@ class Sum:
         self._special = np.stack([loaded.ints(f"{self.prefix}{n}") for n in _SPECIALS], axis=1)
         before = exact.to_doubles(self._limbs, self._special, self._low)
         after = np.zeros(runs.runs, np.float64)
-        exact.running_doubles(
+        short = self._limbs.shape[1] <= exact.MOST_LIMBS
+        kernel = exact.running_doubles_short if short else exact.running_doubles
+        kernel(
             values, used, runs.run, runs.group_of_run, self._limbs, self._special, self._low, after
         )
         self._totals = np.concatenate([before, after])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -125,12 +126,25 @@ def _row_counts(weight: Ints, runs: Runs, loaded: Loaded) -> Ints:
     return np.concatenate([init, after])
 
 
-def _previous(runs: Runs) -> Ints:
+def _heads(runs: Runs) -> Ints:
+    """The first run of every group."""
+    return np.append(0, np.flatnonzero(np.diff(runs.group_of_run)) + 1)[: runs.groups]
+
+
+def _before(versions: Vector, heads: Ints, groups: int) -> Vector:
     """The version before each run: the run before it, or the group's stored state."""
-    number = np.arange(runs.runs)
-    first = np.ones(runs.runs, np.bool_)
-    first[1:] = runs.group_of_run[1:] != runs.group_of_run[:-1]
-    return np.where(first, runs.group_of_run, runs.groups + number - 1)
+
+    def shifted(array: Any) -> Any:
+        moved = np.empty(len(array) - groups, array.dtype)
+        moved[1:] = array[groups:-1]
+        moved[heads] = array[:groups]
+        return moved
+
+    if not isinstance(versions.data, np.ndarray):
+        return versions.take(shifted(np.arange(len(versions))))
+    valid = None if versions.valid is None else shifted(versions.valid)
+    errors = None if versions.errors is None else shifted(versions.errors)
+    return Vector(versions.type, shifted(versions.data), valid, errors)
 
 
 def _revisions(
@@ -141,21 +155,29 @@ def _revisions(
     counts: Ints,
     loaded: Loaded,
 ) -> Revisions:
-    before = _previous(runs)
-    after = runs.groups + np.arange(runs.runs)
+    heads = _heads(runs)
     example = runs.example[runs.group_of_run]
     shared = {k.name: v.take(example) for k, v in zip(grouping.keys, keys, strict=True)}
     old, new = dict(shared), dict(shared)
     for named, one in zip(grouping.aggregates, accumulators, strict=True):
         versions = one.values()
-        old[named.name] = versions.take(before)
+        old[named.name] = _before(versions, heads, runs.groups)
         new[named.name] = _tail(versions, runs.groups)
-    had, has = counts[before] > 0, counts[after] > 0
-    if not grouping.keys:
-        known = loaded.rows >= 0
-        had = np.where(before < runs.groups, known[runs.group_of_run], True)
-        has = np.ones(runs.runs, np.bool_)
+    there = _there(grouping, counts, loaded, runs.groups)
+    had = np.empty(runs.runs, np.bool_)
+    had[1:] = there[runs.groups : -1]
+    had[heads] = there[: runs.groups]
+    has = there[runs.groups :]
     return Revisions(Frame(old, runs.runs), Frame(new, runs.runs), had, has, runs.instants)
+
+
+def _there(grouping: Grouping, counts: Ints, loaded: Loaded, groups: int) -> Mask:
+    """Which versions are rows: those of groups with members; a global aggregate always is one."""
+    if grouping.keys:
+        return counts > 0
+    there = np.ones(len(counts), np.bool_)
+    there[:groups] = loaded.rows >= 0
+    return there
 
 
 def _tail(vector: Vector, start: int) -> Vector:
@@ -171,7 +193,7 @@ def _saved(
 ) -> GroupResult:
     if not runs.groups:
         return GroupResult(revisions, None, {})
-    ends = np.append(np.flatnonzero(np.diff(runs.group_of_run)), runs.runs - 1)
+    ends = np.append(_heads(runs)[1:] - 1, runs.runs - 1)
     last = runs.groups + ends
     columns: Columns = {}
     sides: dict[str, pa.Table] = {}

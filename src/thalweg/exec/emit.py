@@ -78,12 +78,14 @@ def revised(ctx: TaskContext, plan: QueryPlan, revisions: Revisions) -> Changes:
     """Old rows vanish, new rows appear; a revision that changes nothing visible is dropped."""
     changed = ~_unrevised(plan, revisions)
     new_rows = np.flatnonzero(revisions.has & changed)
-    new, kept_new = project(ctx, plan, revisions.new.take(new_rows), revisions.ts[new_rows], True)
+    fresh = _picked(revisions.new, new_rows)
+    new, kept_new = project(ctx, plan, fresh, revisions.ts[new_rows], True)
     new_run = new_rows[kept_new]
     if plan.kind is EmitKind.ISTREAM and not plan.needs_netting and _shows_all(plan):
         return Changes(new, revisions.ts[new_run], np.ones(len(new_run), np.int8))
     old_rows = np.flatnonzero(revisions.had & changed)
-    old, kept_old = project(ctx, plan, revisions.old.take(old_rows), revisions.ts[old_rows], False)
+    gone = _picked(revisions.old, old_rows)
+    old, kept_old = project(ctx, plan, gone, revisions.ts[old_rows], False)
     old_run = old_rows[kept_old]
     drop_old, drop_new = _unchanged(old, old_run, new, new_run, len(revisions.ts))
     old, old_run = old.take(np.flatnonzero(~drop_old)), old_run[~drop_old]
@@ -91,6 +93,11 @@ def revised(ctx: TaskContext, plan: QueryPlan, revisions: Revisions) -> Changes:
     vanish = Changes(old, revisions.ts[old_run], np.full(len(old_run), -1, np.int8))
     appear = Changes(new, revisions.ts[new_run], np.ones(len(new_run), np.int8))
     return concat_changes([vanish, appear], plan.schema)
+
+
+def _picked(frame: Frame, rows: Ints) -> Frame:
+    """Ascending distinct rows; all of them cost nothing."""
+    return frame if len(rows) == frame.length else frame.take(rows)
 
 
 def _shows_all(plan: QueryPlan) -> bool:

@@ -89,6 +89,140 @@ def _special(special, g):  # type: ignore[no-untyped-def]
     return np.inf if special[g, 1] > 0 else -np.inf
 
 
+# -- the common case: everything within 192 bits -----------------------------------------------
+
+MOST_LIMBS = 6
+
+
+@njit(cache=True, nogil=True)
+def _plus(w0, w1, w2, a0, a1, a2):  # type: ignore[no-untyped-def]
+    """192-bit addition, words from low to high."""
+    s0 = w0 + a0
+    c0 = np.uint64(1) if s0 < a0 else np.uint64(0)
+    t1 = w1 + a1
+    c1 = np.uint64(1) if t1 < a1 else np.uint64(0)
+    s1 = t1 + c0
+    c1 += np.uint64(1) if s1 < c0 else np.uint64(0)
+    return s0, s1, w2 + a2 + c1
+
+
+@njit(cache=True, nogil=True)
+def _minus(w0, w1, w2):  # type: ignore[no-untyped-def]
+    return _plus(~w0, ~w1, ~w2, np.uint64(1), np.uint64(0), np.uint64(0))
+
+
+@njit(cache=True, nogil=True)
+def _words(limbs, g):  # type: ignore[no-untyped-def]
+    """A group's limbs as one 192-bit integer (two's complement)."""
+    zero = np.uint64(0)
+    w0, w1, w2 = zero, zero, zero
+    for j in range(limbs.shape[1] - 1, -1, -1):
+        # multiply by 2^32, then add the signed limb
+        w2 = (w2 << np.uint64(32)) | (w1 >> np.uint64(32))
+        w1 = (w1 << np.uint64(32)) | (w0 >> np.uint64(32))
+        w0 = w0 << np.uint64(32)
+        limb = limbs[g, j]
+        fill = ~zero if limb < 0 else zero
+        w0, w1, w2 = _plus(w0, w1, w2, np.uint64(limb), fill, fill)
+    return w0, w1, w2
+
+
+@njit(cache=True, nogil=True)
+def _store(limbs, g, w0, w1, w2):  # type: ignore[no-untyped-def]
+    """The integer as limbs again; the top one takes the sign."""
+    k = limbs.shape[1]
+    words = (w0, w1, w2)
+    for j in range(k):
+        word = words[j // 2]
+        half = word >> np.uint64(32) if j % 2 else word & np.uint64(_MASK)
+        limbs[g, j] = np.int64(half)
+    top = limbs[g, k - 1]
+    if top >= 1 << 31:
+        limbs[g, k - 1] = top - (1 << 32)
+
+
+@njit(cache=True, nogil=True)
+def _round_words(w0, w1, w2, low):  # type: ignore[no-untyped-def]
+    zero = np.uint64(0)
+    negative = (w2 >> np.uint64(63)) != zero
+    if negative:
+        w0, w1, w2 = _minus(w0, w1, w2)
+    scale = 32 * low - ORIGIN + 128
+    if w2 == zero:
+        w2, w1, w0 = w1, w0, zero
+        scale -= 64
+        if w2 == zero:
+            w2, w1 = w1, zero
+            scale -= 64
+            if w2 == zero:
+                return 0.0
+    lead = np.uint64(0)
+    x = w2
+    for by in (32, 16, 8, 4, 2, 1):
+        step = np.uint64(by)
+        if x >> (np.uint64(64) - step) == zero:
+            x <<= step
+            lead += step
+    rest = w1
+    if lead > zero:
+        x |= w1 >> (np.uint64(64) - lead)
+        rest = w1 << lead
+    mantissa = x >> np.uint64(11)
+    tail = x & np.uint64(0x7FF)
+    half = np.uint64(0x400)
+    sticky = rest != zero or w0 != zero
+    if tail > half or (tail == half and (sticky or (mantissa & np.uint64(1)) != zero)):
+        mantissa += np.uint64(1)
+    value = math.ldexp(float(mantissa), scale - np.int64(lead) + 11)
+    return -value if negative else value
+
+
+@njit(cache=True, nogil=True)
+def running_doubles_short(values, weight, run, group_of_run, limbs, special, low, totals):  # type: ignore[no-untyped-def]
+    """`running_doubles` for at most MOST_LIMBS limbs; weights are -1, 0 or 1."""
+    bits = values.view(np.int64)
+    zero = np.uint64(0)
+    w0, w1, w2 = zero, zero, zero
+    last = -1
+    n = values.size
+    for i in range(n):
+        r = run[i]
+        g = group_of_run[r]
+        if g != last:
+            if last >= 0:
+                _store(limbs, last, w0, w1, w2)
+            w0, w1, w2 = _words(limbs, g)
+            last = g
+        w = weight[i]
+        if w != 0:
+            exponent = (bits[i] >> 52) & 0x7FF
+            if exponent == 0x7FF:
+                kind = 0 if values[i] != values[i] else (1 if values[i] > 0 else 2)
+                special[g, kind] += w
+            elif bits[i] << 1 != 0:
+                mantissa = np.uint64(bits[i] & 0xFFFFFFFFFFFFF)
+                if exponent > 0:
+                    mantissa |= np.uint64(1) << np.uint64(52)
+                shift = max(exponent, 1) - 1075 + ORIGIN - 32 * low
+                by = np.uint64(shift & 63)
+                a = mantissa << by
+                b = mantissa >> (np.uint64(64) - by) if by > zero else zero
+                a0, a1, a2 = a, b, zero
+                if shift >= 128:
+                    a0, a1, a2 = zero, zero, a
+                elif shift >= 64:
+                    a0, a1, a2 = zero, a, b
+                if (bits[i] < 0) != (w < 0):
+                    a0, a1, a2 = _minus(a0, a1, a2)
+                w0, w1, w2 = _plus(w0, w1, w2, a0, a1, a2)
+        if i + 1 == n or run[i + 1] != r:
+            totals[r] = _round_words(w0, w1, w2, low)
+            if special[g, 0] + special[g, 1] + special[g, 2] > 0:
+                totals[r] = _special(special, g)
+    if last >= 0:
+        _store(limbs, last, w0, w1, w2)
+
+
 @njit(cache=True, nogil=True)
 def running_integers(values, weight, run, group_of_run, limbs, out):  # type: ignore[no-untyped-def]
     """Running exact sums of int64, low and high 32 bits apart; `limbs` holds the groups' states

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -41,6 +42,8 @@ from thalweg.spark.ingest import (
 )
 from thalweg.spark.settings import create_session
 from thalweg.store.storage import open_storage
+
+_ERROR = re.compile(r"[\w.]*(Error|Exception): \S")
 
 
 class EngineSession(Session):
@@ -408,8 +411,8 @@ def _spark_field(name: str, text: str, nullable: bool) -> Field:
 
 
 def _cause(text: str) -> str:
-    """The line of a Spark error that says what happened."""
-    for line in text.splitlines():
-        if "Error:" in line or "Exception:" in line:
-            return line.strip()
-    return text.splitlines()[0] if text else "unknown"
+    """The line of a Spark error that says what happened: our own refusal, or the last error."""
+    lines = [line.strip() for line in text.splitlines()]
+    ours = [line.split(": ", 1)[1] for line in lines if line.startswith("thalweg.errors.")]
+    errors = [line for line in lines if _ERROR.match(line) and "PythonException" not in line]
+    return next(iter([*ours[-1:], *errors[-1:], *lines[:1], "unknown"]))

@@ -7,6 +7,7 @@ from urllib.parse import unquote, urlparse
 
 import fsspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
@@ -15,9 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 from thalweg.errors import SourceError
 from thalweg.plan.catalog import SourceSpec, StreamDef
 from thalweg.plan.logical import Schema
-from thalweg.plan.types import to_arrow
+from thalweg.plan.types import DATE, TIMESTAMP, to_arrow
 from thalweg.runtime.session import normalized
 
+_ZONE = r":\d\d(?:\.\d+)? ?(?:Z|[+-]\d\d(?::?\d\d)?)$"
 FOR_EVER = "36500d"
 SUFFIXES = {"parquet": "*.parquet", "csv": "*.csv*", "json": "*.json*"}
 BINARY_FILE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
@@ -61,9 +63,35 @@ def _parquet(path: str, fields: Schema) -> pa.Table:
 
 
 def _csv(path: str, fields: Schema) -> pa.Table:
+    """Times without a zone are UTC; a file where some or all have one is read more slowly."""
+    types = {f.name: to_arrow(f.type) for f in fields}
+    times = [f.name for f in fields if f.type == TIMESTAMP]
+    try:
+        return _csv_as(path, {**types, **dict.fromkeys(times, pa.timestamp("us"))})
+    except pa.ArrowInvalid:
+        if not times:
+            raise
+    table = _csv_as(path, {**types, **dict.fromkeys(times, pa.string())})
+    for name in times:
+        at = table.schema.get_field_index(name)
+        table = table.set_column(at, name, instants(table.column(name)))
+    return table
+
+
+def instants(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Times from texts, with or without a zone."""
+    zoned = pc.match_substring_regex(texts, _ZONE)
+    nothing = pa.scalar(None, pa.string())
+    utc = pa.timestamp("us", "UTC")
+    with_zone = pc.if_else(zoned, texts, nothing).cast(utc)
+    without = pc.if_else(zoned, nothing, texts).cast(pa.timestamp("us")).cast(utc)
+    return pc.coalesce(with_zone, without)
+
+
+def _csv_as(path: str, types: dict[str, pa.DataType]) -> pa.Table:
     convert = pa.csv.ConvertOptions(
-        column_types={f.name: to_arrow(f.type) for f in fields},
-        include_columns=[f.name for f in fields],
+        column_types=types,
+        include_columns=list(types),
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
         null_values=["", "NULL", "null", "NA"],
@@ -73,7 +101,9 @@ def _csv(path: str, fields: Schema) -> pa.Table:
 
 
 def _json(path: str, fields: Schema) -> pa.Table:
-    schema = pa.schema([(f.name, to_arrow(f.type)) for f in fields])
+    # pyarrow reads dates in JSON as numbers only
+    types = {f.name: pa.string() if f.type == DATE else to_arrow(f.type) for f in fields}
+    schema = pa.schema(list(types.items()))
     options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     with fsspec.open(path, "rb", compression="infer") as file:
         return pa.json.read_json(file, parse_options=options)
