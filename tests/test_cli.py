@@ -17,6 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from thalweg.cli import app, bench, doctor, main, rows
+from thalweg.cli.errors import typed
 
 SCRIPT = """\
 -- high prices, and counts per company
@@ -113,6 +114,25 @@ def test_script_without_a_query(tmp_path: Path, capsys: pytest.CaptureFixture[st
     path.write_text("SHOW STREAMS;")
     assert main(["run", str(path)]) == 1
     assert "the script has no query" in capsys.readouterr().err
+
+
+def test_run_on_a_missing_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "s.sql"
+    path.write_text(
+        "CREATE STREAM s (a INT, ts TIMESTAMP) TIMESTAMP BY ts "
+        "FROM FILES 'absent' FORMAT csv; SELECT a FROM s;"
+    )
+    assert main(["run", str(path)]) == 1
+    assert "there is no folder absent" in capsys.readouterr().err
+
+
+def test_errors_of_spark_are_typed() -> None:
+    from pyspark.errors import PySparkValueError
+
+    found = typed(PySparkValueError("first line\nsecond line"))
+    assert found is not None
+    assert found.message == "Spark refused: first line"
+    assert typed(ZeroDivisionError()) is None
 
 
 # -- usage -------------------------------------------------------------------------------------
@@ -233,39 +253,19 @@ def thalweg(*argv: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.spark
-def test_run_once(script: Path) -> None:
-    done = thalweg("run", str(script), "--once", "--json")
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    found = [json.loads(line) for line in done.stdout.splitlines()]
+def test_run_once_and_once_more(script: Path, tmp_path: Path) -> None:
+    """A second run on the same path knows the results and reads nothing twice."""
+    path = str(tmp_path / "state")
+    first = thalweg("run", str(script), "--once", "--json", "--path", path)
+    second = thalweg("run", str(script), "--once", "--path", path)
+    assert first.returncode == second.returncode == 0, first.stderr + second.stderr
+    assert first.stderr == second.stderr == ""
+    found = [json.loads(line) for line in first.stdout.splitlines()]
     high = [(r["sym"], r["price"]) for r in found if r["query"] == "high"]
     assert high == [("B" if i % 2 else "A", float(i)) for i in range(91, 100)]
     assert any(r["query"] == "tech" and r["n"] == 6 for r in found)
-
-
-@pytest.mark.spark
-def test_run_keeps_its_place_on_a_path(script: Path, tmp_path: Path) -> None:
-    """A second run on the same path reads nothing twice."""
-    path = str(tmp_path / "state")
-    first = thalweg("run", str(script), "--once", "--path", path)
-    second = thalweg("run", str(script), "--once", "--path", path)
-    assert first.returncode == second.returncode == 0, first.stderr + second.stderr
-    assert "high (9 rows)" in first.stdout
     assert "high (9 rows)" in second.stdout
     assert "trades: 100 rows" in second.stdout
-
-
-@pytest.mark.spark
-def test_run_on_a_missing_folder(tmp_path: Path) -> None:
-    path = tmp_path / "s.sql"
-    path.write_text(
-        "CREATE STREAM s (a INT, ts TIMESTAMP) TIMESTAMP BY ts "
-        f"FROM FILES '{tmp_path}/absent' FORMAT csv; SELECT a FROM s;"
-    )
-    done = thalweg("run", str(path), "--once")
-    assert done.returncode == 1
-    assert "absent" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.spark

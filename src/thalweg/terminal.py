@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from thalweg.errors import SourceError
+
 if TYPE_CHECKING:
     from thalweg.spark.engine import Engine
 
@@ -63,13 +65,30 @@ def local_engine(
         _own_interrupts()
         try:
             yield engine
-        except BaseException:
+        except BaseException as error:
+            refusal = spark_refusal(error)  # asks the JVM, so before it ends
             _close_quietly(engine)
+            if refusal is not None:
+                raise refusal from error
             raise
         engine.close()
     finally:
         if before is None:
             _end_jvm()
+
+
+def spark_refusal(error: BaseException) -> SourceError | None:
+    """An exception of Spark's as one of ours; None for all others."""
+    if not type(error).__module__.startswith(("pyspark.", "py4j.")):
+        return None
+    try:
+        lines = [line for line in str(error).splitlines() if line.strip()]
+    except Exception:  # captured exceptions ask a JVM for their text, which may be gone
+        lines = []
+    first = lines[0] if lines else type(error).__name__
+    return SourceError(
+        f"Spark refused: {first}", remedy="set THALWEG_TRACEBACK=1 to see the whole story"
+    )
 
 
 def _own_interrupts() -> None:

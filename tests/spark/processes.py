@@ -45,5 +45,5 @@ def spark_workers() -> list[int]:
 
 def _is_daemon(pid: int) -> bool:
     with contextlib.suppress(OSError):
-        return b"thalweg.spark.daemon" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"thalweg.spark.daemon" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     return False

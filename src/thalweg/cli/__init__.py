@@ -49,7 +49,7 @@ def _options(
 
 @app.command("demo")
 def _demo(
-    seconds: Annotated[float, typer.Option(min=2, help="How long data flows.")] = 30.0,
+    seconds: Annotated[float, typer.Option(min=2, help="How long data flows.")] = 25.0,
     svg: Annotated[Path | None, typer.Option(help="Save a picture of the run here.")] = None,
     master: Master = None,
 ) -> None:

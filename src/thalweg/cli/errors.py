@@ -8,7 +8,8 @@ import sys
 from rich.console import Console
 from rich.text import Text
 
-from thalweg.errors import ConfigError, SourceError, ThalwegError
+from thalweg.errors import ConfigError, ThalwegError
+from thalweg.terminal import spark_refusal
 
 FAILED = 1
 INTERRUPTED = 130
@@ -29,21 +30,11 @@ def typed(error: BaseException) -> ThalwegError | None:
     """The refusal behind an exception: ours, Spark's, or the operating system's."""
     if isinstance(error, ThalwegError):
         return error
-    if type(error).__module__.startswith(("pyspark.", "py4j.")):
-        return SourceError(f"Spark refused: {_first_line(error)}", remedy=_TRACEBACK)
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("pyspark"):
         return ConfigError("pyspark is not installed", remedy="pip install 'thalweg[spark]'")
     if isinstance(error, OSError):
         return ConfigError(str(error))
-    return None
-
-
-_TRACEBACK = "set THALWEG_TRACEBACK=1 to see the whole story"
-
-
-def _first_line(error: BaseException) -> str:
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
+    return spark_refusal(error)
 
 
 def print_error(error: ThalwegError) -> None:

@@ -18,8 +18,9 @@ from thalweg.cli import rows
 from thalweg.cli.errors import FAILED, INTERRUPTED, print_error
 from thalweg.cli.explain import plan_session, show
 from thalweg.cli.script import placed_in, read_script
-from thalweg.errors import ConfigError, QueryFailed
+from thalweg.errors import ConfigError, QueryFailed, SourceError
 from thalweg.lang.parser import parse
+from thalweg.plan.catalog import StreamDef
 from thalweg.runtime.coordinator import EpochReport
 from thalweg.runtime.session import Query
 from thalweg.runtime.state import FAILED as QUERY_FAILED
@@ -64,9 +65,22 @@ def _rehearse(script: str) -> None:
     with placed_in(script):
         for statement in parse(script):
             session.execute(statement, script)
+    for stream in session.catalog.streams.values():
+        _check_folder(stream)
     if not session.queries:
         raise ConfigError(
             "the script has no query", remedy="add CREATE QUERY name AS SELECT ..., or a SELECT"
+        )
+
+
+def _check_folder(stream: StreamDef) -> None:
+    """A folder may be empty, files may come later, but it must be there."""
+    target = stream.source.target
+    is_plain = stream.source.kind == "files" and not any(c in target for c in ":*?{[")
+    if is_plain and not Path(target).exists():
+        raise SourceError(
+            f"stream {stream.name}: there is no folder {target}",
+            remedy="create it; files that appear in it later are read",
         )
 
 
