@@ -116,14 +116,19 @@ def test_script_without_a_query(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "the script has no query" in capsys.readouterr().err
 
 
-def test_run_on_a_missing_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [("FROM FILES 'absent' FORMAT csv", "there is no folder absent"), ("", "s has no source")],
+)
+def test_sources_are_checked_before_spark_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], source: str, said: str
+) -> None:
     path = tmp_path / "s.sql"
     path.write_text(
-        "CREATE STREAM s (a INT, ts TIMESTAMP) TIMESTAMP BY ts "
-        "FROM FILES 'absent' FORMAT csv; SELECT a FROM s;"
+        f"CREATE STREAM s (a INT, ts TIMESTAMP) TIMESTAMP BY ts {source}; SELECT a FROM s;"
     )
     assert main(["run", str(path)]) == 1
-    assert "there is no folder absent" in capsys.readouterr().err
+    assert said in capsys.readouterr().err
 
 
 def test_errors_of_spark_are_typed() -> None:

@@ -54,7 +54,7 @@ def local_engine(
     from pyspark import SparkContext
 
     from thalweg.spark.engine import Engine
-    from thalweg.spark.settings import DEFAULT_MASTER
+    from thalweg.spark.settings import DEFAULT_MASTER, spark_log
 
     for noisy in ("py4j", "pyspark"):
         logging.getLogger(noisy).setLevel(logging.CRITICAL)
@@ -68,10 +68,13 @@ def local_engine(
         except BaseException as error:
             refusal = spark_refusal(error)  # asks the JVM, so before it ends
             _close_quietly(engine)
+            if isinstance(error, KeyboardInterrupt):
+                spark_log().unlink(missing_ok=True)
             if refusal is not None:
                 raise refusal from error
             raise
         engine.close()
+        spark_log().unlink(missing_ok=True)  # kept where something failed
     finally:
         if before is None:
             _end_jvm()

@@ -90,14 +90,15 @@ def assert_no_orphans(path: Path) -> None:
 
 INSIDE_COMMITS = ["log 1 inside", "manifests 2 inside", "log 2 after", "manifests 2 after"]
 POINTS = [
-    *("log 1 before", "log 1 after", "manifests 1 before", "manifests 1 inside"),
-    *("manifests 1 after", "manifests 2 before", "manifests 3 inside", "log 2 inside"),
+    *("log 1 before", "log 1 after", "log 2 inside", "manifests 1 before"),
+    *("manifests 1 inside", "manifests 1 after", "manifests 2 before", "manifests 3 inside"),
 ]
 
 
 def random_instants(count: int) -> list[str]:
+    """Seconds after the session is there; a run over all files takes longer."""
     rng = random.Random(count)
-    return [f"after {rng.uniform(0, 8):.2f}" for _ in range(count)]
+    return [f"after {rng.uniform(0, 3):.2f}" for _ in range(count)]
 
 
 @pytest.fixture(scope="module")
@@ -128,18 +129,30 @@ def driver(folder: Path, home: Path, point: str = "") -> int:
     ],
 )
 def test_sigkill(tmp_path: Path, home: Path, points: list[str], expected: dict[str, Any]) -> None:
-    """Twenty lives in all end by SIGKILL; the last one of each path gives the whole output."""
+    """Twenty lives in all end by SIGKILL; the last one of a path gives the whole output."""
     write_input(tmp_path)
     for point in points:
         status = driver(tmp_path, home, point)
-        assert status == -signal.SIGKILL, (point, (tmp_path / "errors").read_text()[-3000:])
-    assert driver(tmp_path, home) == 0, (tmp_path / "errors").read_text()[-3000:]
+        if status == 0:  # all was done before its time: once more from the beginning
+            check_output(tmp_path, expected)
+            shutil.rmtree(tmp_path / "path")
+            status = driver(tmp_path, home, point)
+        assert status == -signal.SIGKILL, f"{point}: {errors_of(tmp_path)}"
+    assert driver(tmp_path, home) == 0, errors_of(tmp_path)
+    check_output(tmp_path, expected)
+
+
+def errors_of(folder: Path) -> str:
+    return (folder / "errors").read_text()[-3000:]
+
+
+def check_output(folder: Path, expected: dict[str, Any]) -> None:
     for name, wanted in expected.items():
-        found = pyarrow.feather.read_table(tmp_path / f"{name}.feather")
+        found = pyarrow.feather.read_table(folder / f"{name}.feather")
         what = difference(wanted, from_table(found))
         assert what is None, f"{name}\n{what}"
-    assert (tmp_path / "late").read_text() == "0"
-    assert_no_orphans(tmp_path / "path")
+    assert (folder / "late").read_text() == "0"
+    assert_no_orphans(folder / "path")
 
 
 # -- killed workers ----------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import shutil
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -267,6 +268,22 @@ def test_two_engines_share_a_session(spark: Any, tmp_path: Path) -> None:
         one.stop()
         one.run()
         assert [q.results()["id"].to_pylist() for q in queries] == [[0, 1], [0, 1]]
+
+
+def test_a_path_deleted_and_used_again_starts_afresh(spark: Any, tmp_path: Path) -> None:
+    """Workers outlive engines and remember packs; they must not take new ones for old ones."""
+    table = pa.table({"ts": pa.array([at(1)], UTC), "id": [0]})
+    frame = file_frame(
+        spark, write_files(tmp_path / "files", table, ()), schema="ts TIMESTAMP, id BIGINT"
+    )
+    for name in ("old", "new"):
+        with tw.Engine(spark, tmp_path / "path", parallelism=1) as engine:
+            engine.stream("s", frame, "ts")
+            engine.table("t", pa.table({"id": [0], "name": [name]}))
+            query = engine.query("SELECT ISTREAM name FROM s [NOW], t WHERE s.id = t.id", "q")
+            engine.run()
+            assert query.results()["name"].to_pylist() == [name]
+        shutil.rmtree(tmp_path / "path")
 
 
 def test_a_column_that_cannot_be_read_is_refused(spark: Any, tmp_path: Path) -> None:

@@ -66,17 +66,21 @@ def _rehearse(script: str) -> None:
         for statement in parse(script):
             session.execute(statement, script)
     for stream in session.catalog.streams.values():
-        _check_folder(stream)
+        _check_source(stream)
     if not session.queries:
         raise ConfigError(
             "the script has no query", remedy="add CREATE QUERY name AS SELECT ..., or a SELECT"
         )
 
 
-def _check_folder(stream: StreamDef) -> None:
+def _check_source(stream: StreamDef) -> None:
     """A folder may be empty, files may come later, but it must be there."""
+    if stream.source.kind != "files":
+        raise SourceError(
+            f"stream {stream.name} has no source", remedy="add FROM FILES 'folder' FORMAT parquet"
+        )
     target = stream.source.target
-    is_plain = stream.source.kind == "files" and not any(c in target for c in ":*?{[")
+    is_plain = not any(c in target for c in ":*?{[")
     if is_plain and not Path(target).exists():
         raise SourceError(
             f"stream {stream.name}: there is no folder {target}",

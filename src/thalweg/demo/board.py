@@ -123,7 +123,7 @@ def _clock(board: Board, feed: Feed) -> RenderableType:
     track = Text("━" * done, "green") + Text("━" * (width - done), "grey37")
     track.plain = track.plain[:half] + "╋" + track.plain[half + 1 :]
     if not board.is_awake:
-        words = Text("   the first rows wake the workers up ...", "dim")
+        words = Text("   waiting for the first rows; a very first run compiles kernels", "dim")
     elif feed.has_drifted:
         words = Text("   after the drift: the west is busy, orders are large", "bold yellow")
     else:

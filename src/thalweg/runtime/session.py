@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -168,7 +169,9 @@ class Session:
         import numpy as np
 
         arranged = arrange(table, np.zeros(table.num_rows, np.int64), [])
-        meta = write_pack(self.storage, f"tables/{name}-1.arrow", arranged)
+        # a name of its own: workers remember packs by name, and a path may be deleted and reused
+        pack = f"tables/{name}-{uuid.uuid4().hex[:16]}.arrow"
+        meta = write_pack(self.storage, pack, arranged)
         # a table is always there: give it all of time
         self.coordinator.state.tables[name] = [
             PackMeta(meta.name, meta.rows, meta.bytes, -(2**61), 2**61)
@@ -212,13 +215,21 @@ class Session:
         statement = statements[0]
         if isinstance(statement, ast.CreateQuery):
             name = name or statement.name
-        return self._register(name or self._free_name(), statement.text, sql, callback)
+        return self._register(name or self._free_name(), statement, sql, callback)
 
     def _free_name(self) -> str:
         known = {*self.queries, *self.coordinator.state.queries}
         return next(n for n in (f"q{i}" for i in range(1, 10**9)) if n not in known)
 
-    def _register(self, name: str, text: str, shown: str, callback: Callback | None) -> Query:
+    def _register(
+        self,
+        name: str,
+        statement: ast.SelectStatement | ast.CreateQuery,
+        script: str,
+        callback: Callback | None,
+    ) -> Query:
+        """`script` is the text around the statement, which error places point into."""
+        text = statement.text
         if name.startswith("__"):
             raise ConfigError(f"{name}: names starting with __ are reserved")
         known = self.coordinator.state.queries.get(name)
@@ -227,7 +238,7 @@ class Session:
                 f"a different query {name} exists",
                 remedy="use ALTER QUERY (not available yet), another name or another path",
             )
-        bound = self.bind(text)
+        bound = self._bound(statement, script)
         self.coordinator.add_query(name, text, self.physical(bound))
         query = Query(name, text, bound, self, callback)
         self.queries[name] = query
@@ -236,6 +247,10 @@ class Session:
     def bind(self, text: str) -> BoundQuery:
         """The optimised logical plan of a SELECT."""
         return optimize(bind(parse_query(text), self.catalog, text), constant_value)
+
+    def _bound(self, statement: ast.SelectStatement | ast.CreateQuery, script: str) -> BoundQuery:
+        found = bind(statement.query, self.catalog, script)
+        return replace(optimize(found, constant_value), text=statement.text)
 
     def physical(self, bound: BoundQuery, orders: Orders | None = None) -> QueryPlan:
         return plan_query(bound, self.catalog, orders)
@@ -255,9 +270,9 @@ class Session:
         if isinstance(statement, ast.CreateTable):
             return self.create_table(statement, text)
         if isinstance(statement, ast.CreateQuery):
-            return self._register(statement.name, statement.text, text, None)
+            return self._register(statement.name, statement, text, None)
         if isinstance(statement, ast.SelectStatement):
-            return self._register(self._free_name(), statement.text, text, None)
+            return self._register(self._free_name(), statement, text, None)
         if isinstance(statement, ast.Explain):
             return self._explain_statement(statement)
         if isinstance(statement, ast.Show):

@@ -112,6 +112,7 @@ class Engine:
             )
         except BaseException:
             release(self._lock)
+            self._remove_temporary()
             raise
         self.parallelism = parallelism or self.spark.sparkContext.defaultParallelism
         sweep(storage, state)
@@ -370,8 +371,11 @@ class Engine:
             release(self._lock)
             if self._own_spark:
                 self.spark.stop()
-            if self._temporary is not None:
-                shutil.rmtree(self._temporary, ignore_errors=True)
+            self._remove_temporary()
+
+    def _remove_temporary(self) -> None:
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
 
     def __enter__(self) -> Engine:
         return self

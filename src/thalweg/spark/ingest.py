@@ -75,6 +75,7 @@ class IngestGroup:
         self.parallelism = parallelism
         self.query: StreamingQuery | None = None
         self._query_id: str | None = None
+        self._ready = False
         self._slots: list[tuple[tuple[str, str], ...]] = []
 
     def description(self) -> list[dict[str, str]]:
@@ -96,7 +97,10 @@ class IngestGroup:
     @property
     def is_ready(self) -> bool:
         """Whether the sources have been asked at least once."""
-        return self.query is not None and self.query.lastProgress is not None
+        if not self._ready and self.query is not None:
+            waiting = str(self.query.status["message"]).startswith("Waiting for data")
+            self._ready = waiting or self.query.lastProgress is not None
+        return self._ready
 
     # -- the union ---------------------------------------------------------------------------
 

@@ -1,0 +1,59 @@
+"""Nothing leaves an epoch before its manifest; nothing goes on after half an epoch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from thalweg.errors import ConfigError, FormatTooNew
+from thalweg.runtime import coordinator
+from thalweg.runtime.opening import claim, load_state
+from thalweg.store.manifest import FORMAT_FILE, load
+from thalweg.store.storage import LocalStorage, MemoryStorage
+from thalweg.testing.runner import Runner
+
+
+def rows(*micros: int) -> pa.Table:
+    return pa.table({"ts": pa.array(micros, pa.timestamp("us", "UTC"))})
+
+
+def test_results_of_an_epoch_that_was_not_committed_are_not_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    runner = Runner()
+    runner.stream("a", rows(1))
+    query = runner.query("SELECT ts FROM a", "q")
+    runner.feed({"a": rows(1, 2)})
+    assert query.results().num_rows == 1
+    monkeypatch.setattr(coordinator, "commit_manifest", fails)
+    with pytest.raises(OSError, match="the disk is full"):
+        runner.feed({"a": rows(3, 4)})
+    assert query.results().num_rows == 1
+    with pytest.raises(ConfigError, match="failed half-way"):
+        runner.close()
+
+
+def test_every_opening_is_a_new_incarnation() -> None:
+    storage = MemoryStorage()
+    runner = Runner(storage=storage)
+    runner.stream("a", rows(1))
+    runner.query("SELECT ts FROM a", "q")
+    for number in (1, 2, 3):
+        runner.feed({"a": rows(number)})
+        assert load(storage)[1]["incarnation"] == number
+        runner.restart()
+
+
+def test_a_newer_format_is_refused_before_anything_is_touched(tmp_path: Path) -> None:
+    storage = LocalStorage(str(tmp_path))
+    storage.create(FORMAT_FILE, b'{"format": 99}')
+    before = storage.listing("")
+    for refused in (claim, load_state):
+        with pytest.raises(FormatTooNew, match="format 99"):
+            refused(storage)
+    assert storage.listing("") == before
