@@ -86,8 +86,11 @@ class _Parts:
             having, body = body.predicates, body.input
         if isinstance(body, Aggregate):
             aggregate, body = body, body.input
+        above: tuple[Predicate, ...] = ()
+        if isinstance(body, Filter) and isinstance(body.input, Join):
+            above, body = body.predicates, body.input
         if isinstance(body, Join):
-            return _Parts(project, having, aggregate, body.members, body.predicates)
+            return _Parts(project, having, aggregate, body.members, body.predicates + above)
         return _Parts(project, having, aggregate, (body,), ())
 
 
@@ -95,15 +98,17 @@ def _leaf(node: Node, predicates: Sequence[Predicate], catalog: Catalog, count: 
     filters: tuple[Predicate, ...] = ()
     post: tuple[Predicate, ...] = ()
     window = None
+    above: tuple[Predicate, ...] = ()
     if isinstance(node, Filter):
-        if isinstance(node.input, Window):
-            post, node = node.predicates, node.input
-        else:
-            filters, node = node.predicates, node.input
+        above, node = node.predicates, node.input
     if isinstance(node, Window):
         window, node = node.window, node.input
-        if isinstance(node, Filter):
-            filters, node = node.predicates, node.input
+    if isinstance(node, Filter):
+        filters, node = node.predicates, node.input
+    if isinstance(window, RowWindow):
+        post = above
+    else:
+        filters += above
     assert isinstance(node, Scan)
     own = {f.name for f in node.fields}
     judged = tuple(

@@ -11,7 +11,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Protocol
+from urllib.parse import quote
 
 from thalweg.errors import ConfigError
 from thalweg.exec.expressions import UserFunction
@@ -184,7 +186,7 @@ class Coordinator:
                         self._add_pack(state, pack, clock)
             for name, packs in entry.rejects.items():
                 state = self.state.streams.setdefault(name, StreamState())
-                state.rejects += packs
+                state.rejects += [p.to_json() for p in packs]
                 state.rejected += sum(p.rows for p in packs)
                 rejected += sum(p.rows for p in packs)
             self.state.next_seq = entry.seq + 1
@@ -214,7 +216,7 @@ class Coordinator:
             state = self.state.streams[result.stream]
             if result.kept is not None:
                 self._add_pack(state, result.kept, clock)
-            state.rejects.append(result.late)
+            state.rejects.append(result.late.to_json())
             state.late += result.late.rows
             late += result.late.rows
             self._dropped.append(result.old)
@@ -296,7 +298,7 @@ class Coordinator:
         return [
             StepTask(
                 name, plan, query.frontier, until, query.start, packs, state, low, high, i,
-                len(ranges), self._prefix(f"q/{name}"), number,
+                len(ranges), self._prefix(f"q/{quote(name, safe='')}"), number,
             )
             for i, (low, high) in enumerate(ranges)
         ]  # fmt: skip
@@ -329,7 +331,7 @@ class Coordinator:
                 )  # fmt: skip
         for name, query in self.state.queries.items():
             if name in self.plans:
-                jobs += fold_tasks(name, query, self._prefix(f"q/{name}"))
+                jobs += fold_tasks(name, query, self._prefix(f"q/{quote(name, safe='')}"))
         return jobs
 
     def _released(self, stream: str) -> int:
@@ -371,13 +373,13 @@ class Coordinator:
         packs: list[PackMeta] = []
         for result in results:
             packs += result.outputs
-            query.rejects += result.rejects
+            query.rejects += [p.to_json() for p in result.rejects]
             for slot, pack in result.state.items():
                 query.slots.setdefault(slot, []).append(pack)
             for key, count in result.counts.items():
                 query.counts[key] = query.counts.get(key, 0) + count
         if packs:
-            self.state.outputs[f"{name}/{number}"] = packs
+            self.state.outputs[f"{name}/{number}"] = [p.to_json() for p in packs]
         return packs
 
     def _replace_packs(self, result: MergeResult) -> None:
@@ -397,10 +399,11 @@ class Coordinator:
 
     def _forget_results(self, clock: int) -> None:
         """Results are kept for a day (`results_retain`)."""
-        old = {e for e, c in self.state.clocks.items() if c < clock - self.results_retain}
+        limit = clock - self.results_retain
+        old = set(takewhile(lambda e: self.state.clocks[e] < limit, self.state.clocks))
         if old:
             for key in [k for k in self.state.outputs if k.rsplit("/", 1)[1] in old]:
-                self._dropped += [p.name for p in self.state.outputs.pop(key)]
+                self._dropped += [p[0] for p in self.state.outputs.pop(key)]
             self.state.clocks = {e: c for e, c in self.state.clocks.items() if e not in old}
 
     def _retain(self) -> None:

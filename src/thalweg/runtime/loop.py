@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 from thalweg.runtime.coordinator import EpochReport, wall_clock
 from thalweg.runtime.logwriter import LogWriter
-from thalweg.runtime.session import Session
+from thalweg.runtime.session import Query, Session
+from thalweg.store.packs import PackMeta
 
 POLL_SECONDS = 0.1
 TICK_SECONDS = 0.5
@@ -99,10 +100,15 @@ class EpochLoop:
         """Callbacks see only committed output; the mark goes into the next manifest."""
         state = self.session.coordinator.state
         for name, query in self.session.queries.items():
-            packs = state.outputs.get(f"{name}/{epoch}")
-            if query.callback is not None and packs:
-                query.callback(self.session.output_of(query.schema, packs))
+            if query.callback is not None:
+                self._call(query, epoch)
             state.queries[name].delivered = epoch
+
+    def _call(self, query: Query, epoch: int) -> None:
+        described = self.session.coordinator.state.outputs.get(f"{query.name}/{epoch}")
+        if described and query.callback is not None:
+            packs = [PackMeta.from_json(p) for p in described]
+            query.callback(self.session.output_of(query.schema, packs))
 
     def _redeliver(self) -> None:
         """Epochs committed but not marked as delivered before a crash."""
@@ -112,7 +118,5 @@ class EpochLoop:
                 continue
             first = state.queries[name].delivered + 1
             for epoch in range(first, state.epoch + 1):
-                packs = state.outputs.get(f"{name}/{epoch}")
-                if packs:
-                    query.callback(self.session.output_of(query.schema, packs))
+                self._call(query, epoch)
             state.queries[name].delivered = state.epoch

@@ -152,6 +152,7 @@ class Session:
     def define_table(
         self, name: str, table: pa.Table, source: SourceSpec | None = None
     ) -> TableDef:
+        _refuse_reserved(name, *table.column_names)
         fields = arrow_fields(table.schema)
         definition = TableDef(name, fields, source or SourceSpec("frame"))
         known = self.catalog.relation(name)
@@ -230,8 +231,7 @@ class Session:
     ) -> Query:
         """`script` is the text around the statement, which error places point into."""
         text = statement.text
-        if name.startswith("__"):
-            raise ConfigError(f"{name}: names starting with __ are reserved")
+        _refuse_reserved(name)
         known = self.coordinator.state.queries.get(name)
         if known is not None and _squeezed(known.text) != _squeezed(text):
             raise DuplicateName(
@@ -291,7 +291,12 @@ class Session:
         if statement.mode is not None:
             raise NotAvailableYet(f"EXPLAIN {statement.mode} is not available yet")
         inner = statement.statement
-        return self.explain(inner if isinstance(inner, str) else inner.text)
+        return self.explain(self._known_query(inner) if isinstance(inner, str) else inner.text)
+
+    def _known_query(self, name: str) -> Query:
+        if name not in self.queries:
+            raise UnknownName(f"unknown query {name}", remedy=did_you_mean(name, self.queries))
+        return self.queries[name]
 
     def explain(self, query: str | Query) -> str:
         """The plan, routing and bounded-state verdict of a query (by name, handle or text)."""
@@ -315,8 +320,8 @@ class Session:
             ]
         elif statement.what == "TABLES":
             rows = [{"name": n, "rows": sum(p.rows for p in ps)} for n, ps in state.tables.items()]
-        elif statement.what == "PLANS" and statement.name in self.queries:
-            rows = [{"plan": self.queries[str(statement.name)].explain()}]
+        elif statement.what == "PLANS":
+            rows = [{"plan": self._known_query(str(statement.name)).explain()}]
         else:
             rows = [
                 {"stream": n, "packs": len(s.packs), "rows": sum(p.rows for p in s.packs),
@@ -353,9 +358,8 @@ class Session:
 
     def rejects(self, stream: str) -> pa.Table:
         """Rows of a stream that were late, had no time, or lay too far ahead, with the reason."""
-        state = self.coordinator.state.streams.get(stream)
-        if state is None:
-            known = list(self.coordinator.state.streams)
+        known = {*self.catalog.streams, *self.coordinator.state.streams}
+        if stream not in known:
             raise UnknownName(f"unknown stream {stream}", remedy=did_you_mean(stream, known))
         streams = self.coordinator.committed.get("streams", {})
         packs = _metas(streams.get(stream, {}).get("rejects", []))
@@ -411,11 +415,12 @@ def make_stream(
     micros = 1 if unit is None else unit_micros(unit)
     if micros is None:
         raise ConfigError(f"{unit} is not a unit of time", remedy="use seconds, milliseconds, ...")
-    if name.startswith("__"):
-        raise ConfigError(f"{name}: names starting with __ are reserved")
-    reserved = [f.name for f in fields if f.name.startswith("__")]
-    if reserved:
-        raise ConfigError(f"{reserved[0]}: names starting with __ are reserved")
+    _refuse_reserved(name, *(f.name for f in fields))
+    for word, given in (("lateness", lateness), ("idle", idle), ("ahead", ahead)):
+        if given is not None and parse_duration(given) < 0:
+            raise ConfigError(
+                f"stream {name}: {word} cannot be negative", remedy="use a duration of 0 or more"
+            )
     return StreamDef(
         name,
         fields,
@@ -430,6 +435,12 @@ def make_stream(
         retain=None if retain is None else parse_duration(retain),
         source=source or SourceSpec("frame"),
     )
+
+
+def _refuse_reserved(*names: str) -> None:
+    for name in names:
+        if name.startswith("__"):
+            raise ConfigError(f"{name}: names starting with __ are reserved")
 
 
 def arrow_fields(schema: pa.Schema) -> Schema:

@@ -10,6 +10,9 @@ from thalweg.exec.groupstate import StatePack
 from thalweg.store.packs import PackMeta
 
 RUNNING, FAILED = "running", "failed"
+Described = list[Any]
+"""A pack in its manifest form. What only grows (results, rejects) is kept so, described once:
+a commit must not cost more the longer the engine has run."""
 
 
 @dataclass(slots=True)
@@ -17,7 +20,7 @@ class StreamState:
     """`watermark` is W at the end of the last epoch: older rows are late from then on."""
 
     packs: list[PackMeta] = field(default_factory=list)
-    rejects: list[PackMeta] = field(default_factory=list)
+    rejects: list[Described] = field(default_factory=list)
     max_ts: int = BEFORE_TIME
     watermark: int = BEFORE_TIME
     last_clock: int = 0
@@ -28,7 +31,7 @@ class StreamState:
     def to_json(self) -> dict[str, Any]:
         return {
             "packs": [p.to_json() for p in self.packs],
-            "rejects": [p.to_json() for p in self.rejects],
+            "rejects": list(self.rejects),
             "max_ts": self.max_ts,
             "watermark": self.watermark,
             "last_clock": self.last_clock,
@@ -40,9 +43,8 @@ class StreamState:
     @staticmethod
     def from_json(data: dict[str, Any]) -> StreamState:
         packs = [PackMeta.from_json(p) for p in data["packs"]]
-        rejects = [PackMeta.from_json(p) for p in data["rejects"]]
         rest = {k: v for k, v in data.items() if k not in ("packs", "rejects")}
-        return StreamState(packs, rejects, **rest)
+        return StreamState(packs, list(data["rejects"]), **rest)
 
 
 @dataclass(slots=True)
@@ -57,7 +59,7 @@ class QueryState:
     status: str = RUNNING
     error: str | None = None
     slots: dict[str, list[StatePack]] = field(default_factory=dict)
-    rejects: list[PackMeta] = field(default_factory=list)
+    rejects: list[Described] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     delivered: int = 0
 
@@ -70,7 +72,7 @@ class QueryState:
             "status": self.status,
             "error": self.error,
             "slots": {s: [p.to_json() for p in ps] for s, ps in self.slots.items()},
-            "rejects": [p.to_json() for p in self.rejects],
+            "rejects": list(self.rejects),
             "counts": dict(self.counts),
             "delivered": self.delivered,
         }
@@ -78,9 +80,8 @@ class QueryState:
     @staticmethod
     def from_json(data: dict[str, Any]) -> QueryState:
         slots = {s: [StatePack.from_json(p) for p in ps] for s, ps in data["slots"].items()}
-        rejects = [PackMeta.from_json(p) for p in data["rejects"]]
         rest = {k: v for k, v in data.items() if k not in ("slots", "rejects")}
-        return QueryState(**rest, slots=slots, rejects=rejects)
+        return QueryState(**rest, slots=slots, rejects=list(data["rejects"]))
 
 
 @dataclass(slots=True)
@@ -95,7 +96,7 @@ class EngineState:
     incarnation: int = 0
     streams: dict[str, StreamState] = field(default_factory=dict)
     queries: dict[str, QueryState] = field(default_factory=dict)
-    outputs: dict[str, list[PackMeta]] = field(default_factory=dict)
+    outputs: dict[str, list[Described]] = field(default_factory=dict)
     tables: dict[str, list[PackMeta]] = field(default_factory=dict)
     definitions: dict[str, str] = field(default_factory=dict)
     sources: dict[str, int] = field(default_factory=dict)
@@ -110,7 +111,7 @@ class EngineState:
             "incarnation": self.incarnation,
             "streams": {n: s.to_json() for n, s in self.streams.items()},
             "queries": {n: q.to_json() for n, q in self.queries.items()},
-            "outputs": {k: [p.to_json() for p in ps] for k, ps in self.outputs.items()},
+            "outputs": dict(self.outputs),
             "tables": {n: [p.to_json() for p in ps] for n, ps in self.tables.items()},
             "definitions": dict(self.definitions),
             "sources": dict(self.sources),
@@ -129,7 +130,7 @@ class EngineState:
             data["incarnation"],
             {n: StreamState.from_json(s) for n, s in data["streams"].items()},
             {n: QueryState.from_json(q) for n, q in data["queries"].items()},
-            {k: [PackMeta.from_json(p) for p in ps] for k, ps in data["outputs"].items()},
+            dict(data["outputs"]),
             {n: [PackMeta.from_json(p) for p in ps] for n, ps in data["tables"].items()},
             dict(data["definitions"]),
             dict(data["sources"]),
@@ -139,9 +140,10 @@ class EngineState:
 
     def files(self) -> set[str]:
         """Every pack the state refers to."""
-        found = {p.name for s in self.streams.values() for p in (*s.packs, *s.rejects)}
+        found = {p.name for s in self.streams.values() for p in s.packs}
+        found |= {p[0] for s in self.streams.values() for p in s.rejects}
         for query in self.queries.values():
             found |= {f for slot in query.slots.values() for p in slot for f in p.files}
-            found |= {p.name for p in query.rejects}
-        found |= {p.name for packs in self.outputs.values() for p in packs}
+            found |= {p[0] for p in query.rejects}
+        found |= {p[0] for packs in self.outputs.values() for p in packs}
         return found | {p.name for packs in self.tables.values() for p in packs}

@@ -74,7 +74,7 @@ def _scalar(function: UserFunction, args: Sequence[pa.Array], length: int) -> Ve
     for row in range(length):
         try:
             values.append(function.function(*(a[row].as_py() for a in args)))
-        except Exception:
+        except (Exception, SystemExit):
             values.append(None)
             errors[row] = USER_FUNCTION
     return _with_errors(_converted(function, values, errors), errors)
@@ -104,7 +104,7 @@ def _vectorized(function: UserFunction, args: Sequence[pa.Array], length: int) -
         return nulls(function.returns, 0)
     try:
         return _returned(function, function.function(*args), length)
-    except Exception:
+    except (Exception, SystemExit):
         if length == 1:
             return _one_row(function, args, 0)
     # Only the faulty rows may fail, however the input was cut into batches.
@@ -117,7 +117,7 @@ def _one_row(function: UserFunction, args: Sequence[pa.Array], row: int) -> Vect
         result = function.function(*(a.slice(row, 1) for a in args))
         code = USER_RESULT
         return _returned(function, result, 1)
-    except Exception:
+    except (Exception, SystemExit):
         failed = nulls(function.returns, 1)
         failed.errors = np.array([code], np.uint8)
         return failed
