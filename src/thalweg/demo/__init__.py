@@ -149,7 +149,7 @@ def _watch(
     while over is None or time.monotonic() - over < GRACE_SECONDS:
         _raise_failure(engine, feed)
         show()
-        if feed.elapsed > 0.8 * feed.seconds:
+        if feed.elapsed > 0.96 * feed.seconds:
             picture.take(board, feed)
         if over is None and feed.is_over:
             over = time.monotonic()
