@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
+from thalweg.errors import ConfigError
 from thalweg.store.log import LogEntry, commit_entry, entries_from
 from thalweg.store.packs import PackMeta
 from thalweg.store.storage import Storage
@@ -27,6 +28,7 @@ class LogWriter:
         self._under_way = 0
         self.was_quiet = True
         self._own_seconds = 0.0
+        self._failed = False
         self.next_seq = next_seq
         for entry in entries_from(storage, next_seq):
             self._pending.append(entry)
@@ -78,6 +80,8 @@ class LogWriter:
         """Keep ingest from running far ahead of the epochs."""
         with self._changed:
             self._changed.wait_for(lambda: len(self._pending) < MOST_PENDING or self._stopped)
+            if self._failed:
+                raise ConfigError("the epochs have failed, so ingest stops too")
 
     def take(self, timeout: float) -> list[LogEntry]:
         """All pending entries, waiting for the first for at most `timeout` seconds.
@@ -107,9 +111,17 @@ class LogWriter:
             self._stopped = True
             self._changed.notify_all()
 
+    def fail(self) -> None:
+        """The epochs have ended with an error: let ingest end as well instead of running on."""
+        with self._changed:
+            self._failed = True
+            self._stopped = True
+            self._changed.notify_all()
+
     def resume(self) -> None:
         with self._changed:
             self._stopped = False
+            self._failed = False
 
 
 def _numbered(packs: Mapping[str, list[PackMeta]], seq: int) -> dict[str, tuple[PackMeta, ...]]:

@@ -62,7 +62,7 @@ class EpochLoop:
             self.session.coordinator.save(wall_clock())
         except BaseException as error:
             self.failure = error
-            self.log.stop()
+            self.log.fail()
 
     def _once(self) -> None:
         entries = self.log.take(POLL_SECONDS)

@@ -216,9 +216,14 @@ class Session:
         statement = statements[0]
         if isinstance(statement, ast.CreateQuery):
             name = name or statement.name
-        return self._register(name or self._free_name(), statement, sql, callback)
+        chosen = name or self._free_name(statement.text)
+        return self._register(chosen, statement, sql, callback)
 
-    def _free_name(self) -> str:
+    def _free_name(self, text: str) -> str:
+        """A name for a bare SELECT: the one it had on this path, or a new one."""
+        for name, query in self.coordinator.state.queries.items():
+            if name not in self.queries and _squeezed(query.text) == _squeezed(text):
+                return name
         known = {*self.queries, *self.coordinator.state.queries}
         return next(n for n in (f"q{i}" for i in range(1, 10**9)) if n not in known)
 
@@ -272,7 +277,7 @@ class Session:
         if isinstance(statement, ast.CreateQuery):
             return self._register(statement.name, statement, text, None)
         if isinstance(statement, ast.SelectStatement):
-            return self._register(self._free_name(), statement, text, None)
+            return self._register(self._free_name(statement.text), statement, text, None)
         if isinstance(statement, ast.Explain):
             return self._explain_statement(statement)
         if isinstance(statement, ast.Show):

@@ -30,7 +30,7 @@ from thalweg.runtime.session import (
     Session,
     make_stream,
 )
-from thalweg.spark.executor import SparkExecutor
+from thalweg.spark.executor import executor_for
 from thalweg.spark.files import file_names, inferred_table, list_files, read_file
 from thalweg.spark.ingest import (
     IngestGroup,
@@ -40,7 +40,7 @@ from thalweg.spark.ingest import (
     checkpoint_batch,
     checkpoint_id,
 )
-from thalweg.spark.settings import create_session
+from thalweg.spark.settings import create_session, spark_log
 from thalweg.store.storage import open_storage
 
 _ERROR = re.compile(r"[\w.]*(Error|Exception): \S")
@@ -117,7 +117,7 @@ class Engine:
         self.parallelism = parallelism or self.spark.sparkContext.defaultParallelism
         sweep(storage, state)
         self._storage = storage
-        executor = SparkExecutor(self.spark, storage)
+        executor = executor_for(self.spark, storage, self.parallelism)
         coordinator = Coordinator(storage, Catalog(), executor, state, self.parallelism)
         self.session = EngineSession(coordinator, storage)
         self.session.engine = self
@@ -240,6 +240,8 @@ class Engine:
         self._log.resume()
         if loop is not None and loop.failure is not None:
             raise loop.failure
+        if loop is not None:
+            self._raise_ingest_failure()
 
     @property
     def is_running(self) -> bool:
@@ -371,6 +373,7 @@ class Engine:
             release(self._lock)
             if self._own_spark:
                 self.spark.stop()
+                spark_log().unlink(missing_ok=True)
             self._remove_temporary()
 
     def _remove_temporary(self) -> None:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from thalweg.errors import SourceError
@@ -34,7 +35,13 @@ def file_names(spark: SparkSession, spec: SourceSpec) -> DataFrame:
     reader = reader.option("pathGlobFilter", options.get("glob", SUFFIXES[str(spec.format)]))
     if "max_files_per_trigger" in options:
         reader = reader.option("maxFilesPerTrigger", options["max_files_per_trigger"])
-    return reader.load(spec.target).select("path")
+    try:
+        return reader.load(spec.target).select("path")
+    except AnalysisException as error:
+        raise SourceError(
+            f"FROM FILES '{spec.target}' cannot be followed: {str(error).splitlines()[0]}",
+            remedy="create the folder first, or mend the path",
+        ) from error
 
 
 def read_files(stream: StreamDef, paths: Iterable[str]) -> Iterator[pa.Table]:

@@ -13,6 +13,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ from thalweg.runtime.ingest import Ingested, IngestPlan, ingest_table
 from thalweg.runtime.logwriter import LogWriter
 from thalweg.runtime.session import normalized
 from thalweg.spark.files import read_files
+from thalweg.spark.settings import is_local
 from thalweg.store.storage import Storage
 
 TAG = "__s"
@@ -77,6 +79,7 @@ class IngestGroup:
         self._query_id: str | None = None
         self._ready = False
         self._slots: list[tuple[tuple[str, str], ...]] = []
+        self._tasks = 0
 
     def description(self) -> list[dict[str, str]]:
         """Group identity: streams in order and where they come from."""
@@ -133,24 +136,52 @@ class IngestGroup:
         begun = time.perf_counter()
         clock = wall_clock()
         maps = self._maps(clock, batch)
+        called = time.perf_counter()
+        files_only = all(i.is_files for i in self.inputs)
+        if files_only and is_local(frame.sparkSession):
+            results = self._read_here(maps, frame)
+        else:
+            results = self._read_there(maps, frame)
+        away = time.perf_counter() - called
+        packs: dict[str, list[Any]] = {}
+        rejects: dict[str, list[Any]] = {}
+        for result in results:
+            for name, found in result.items():
+                packs.setdefault(name, []).extend(found.packs)
+                rejects.setdefault(name, []).extend(found.rejects)
+        self.log.append(self.number, (query_id, batch), packs, rejects, clock)
+        self.log.note_own_seconds(time.perf_counter() - begun - away)
+
+    def _read_there(self, maps: tuple[SlotMap, ...], frame: DataFrame) -> list[dict[str, Ingested]]:
+        """Rows to packs in Spark's Python workers."""
         storage = self.storage
 
         def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             found = ingest_task(maps, storage, batches)
             yield pa.record_batch({"meta": pa.array([pickle.dumps(found)], pa.binary())})
 
-        job = frame.coalesce(4 * self.parallelism).mapInArrow(task, "meta binary")
-        called = time.perf_counter()
-        rows = job.collect()
-        away = time.perf_counter() - called
-        packs: dict[str, list[Any]] = {}
-        rejects: dict[str, list[Any]] = {}
-        for row in rows:
-            for name, found in pickle.loads(bytes(row["meta"])).items():
-                packs.setdefault(name, []).extend(found.packs)
-                rejects.setdefault(name, []).extend(found.rejects)
-        self.log.append(self.number, (query_id, batch), packs, rejects, clock)
-        self.log.note_own_seconds(time.perf_counter() - begun - away)
+        if self._tasks > 4 * self.parallelism:
+            # each task writes packs of its own: many small ones would have to be merged again
+            frame = frame.coalesce(4 * self.parallelism)
+        rows = frame.mapInArrow(task, "meta binary").collect()
+        self._tasks = max(self._tasks, len(rows))
+        return [pickle.loads(bytes(row["meta"])) for row in rows]
+
+    def _read_here(self, maps: tuple[SlotMap, ...], frame: DataFrame) -> list[dict[str, Ingested]]:
+        """Files to packs in threads of the driver: on a local master Spark's workers would read
+        the same disk with the same cores, after a job's start."""
+        named: dict[int, list[str]] = {}
+        for row in frame.collect():
+            slot = maps[row[TAG]].columns[0][0]
+            named.setdefault(row[TAG], []).append(row[slot])
+
+        def read(tag: int, paths: list[str]) -> dict[str, Ingested]:
+            found: dict[str, Ingested] = {}
+            _write_tables(maps[tag], self.storage, read_files(maps[tag].plan.stream, paths), found)
+            return found
+
+        with ThreadPoolExecutor(self.parallelism, "thalweg-ingest") as pool:
+            return list(pool.map(read, named.keys(), named.values()))
 
     def _maps(self, clock: int, batch: int) -> tuple[SlotMap, ...]:
         return tuple(
@@ -255,6 +286,12 @@ def _write(
     else:
         named = pa.table({name: whole.column(slot) for slot, name in slots.columns})
         tables = [normalized(named, slots.plan.stream.fields)]
+    _write_tables(slots, storage, tables, found)
+
+
+def _write_tables(
+    slots: SlotMap, storage: Storage, tables: Iterable[pa.Table], found: dict[str, Ingested]
+) -> None:
     total = found.setdefault(slots.plan.stream.name, Ingested())
     for table in tables:
         one = ingest_table(slots.plan, table, storage)

@@ -107,6 +107,12 @@ def _settle_checkpoint_manager(spark: SparkSession) -> None:
     spark.conf.unset(_CHECKPOINT_MANAGER)
 
 
+def is_local(spark: SparkSession) -> bool:
+    """Whether driver and workers share one machine and its cores."""
+    master = spark.sparkContext.master
+    return master.startswith("local") and not master.startswith("local-cluster")
+
+
 def spark_log() -> Path:
     """Where the JVM of a session of ours writes its own messages."""
     return Path(tempfile.gettempdir(), f"thalweg-spark-{os.getpid()}.log")
