@@ -90,7 +90,7 @@ def run(quick: bool = False, json_path: str | None = None) -> int:
     rows, batches = (100_000, 6) if quick else (500_000, 8)
     for case in CASES:
         if case.goal is not None:
-            report.declare(f"{case.name}: M rows/s per core", at_least=case.goal)
+            report.declare(f"{case.name}: M rows/s per core", at_least=case.goal, unit="M/s")
     warm_up()
     for case in CASES:
         report.progress(case.name)

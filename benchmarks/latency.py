@@ -31,8 +31,8 @@ OVERHEAD = "own overhead per epoch (ingest and epoch code outside Spark jobs), m
 def run(quick: bool = False, json_path: str | None = None) -> int:
     report = Report("latency", scale="quick" if quick else "full")
     for rate, bound in GOALS.items():
-        report.declare(f"{rate:,} rows/s: p99 arrival to callback, s", at_most=bound)
-    report.declare(OVERHEAD, at_most=50)
+        report.declare(f"{rate:,} rows/s: p99 arrival to callback, s", at_most=bound, unit="s")
+    report.declare(OVERHEAD, at_most=50, unit="ms")
     worst = 0.0
     for rate in GOALS:
         case = f"{rate:,} rows/s"
