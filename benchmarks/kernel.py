@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from _harness import Report
-from thalweg.spark.worker import warm_up
+from thalweg.spark.worker import keep_memory, warm_up
 from thalweg.testing import Runner
 
 SPAN = 10_000_000
@@ -91,6 +91,7 @@ def run(quick: bool = False, json_path: str | None = None) -> int:
     for case in CASES:
         if case.goal is not None:
             report.declare(f"{case.name}: M rows/s per core", at_least=case.goal, unit="M/s")
+    keep_memory()
     warm_up()
     for case in CASES:
         report.progress(case.name)
