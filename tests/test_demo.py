@@ -14,7 +14,7 @@ import pytest
 
 from thalweg.demo import DELIVERED, QUERIES, check
 from thalweg.demo.shop import AFTER, BEFORE, STREAMS, Feed, Shop, write_file
-from thalweg.terminal import bar, sparkline
+from thalweg.spark.terminal import bar, sparkline
 from thalweg.testing.runner import Runner
 
 

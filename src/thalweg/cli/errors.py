@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from thalweg.errors import ConfigError, ThalwegError
-from thalweg.terminal import spark_refusal
+from thalweg.spark.terminal import spark_refusal
 
 FAILED = 1
 INTERRUPTED = 130

@@ -24,7 +24,7 @@ from thalweg.plan.catalog import StreamDef
 from thalweg.runtime.coordinator import EpochReport
 from thalweg.runtime.session import Query
 from thalweg.runtime.state import FAILED as QUERY_FAILED
-from thalweg.terminal import local_engine
+from thalweg.spark.terminal import local_engine
 
 if TYPE_CHECKING:
     from thalweg.spark.engine import Engine

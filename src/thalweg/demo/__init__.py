@@ -28,7 +28,7 @@ from thalweg.demo import check
 from thalweg.demo.board import Board, framed, live_view
 from thalweg.demo.check import Audit
 from thalweg.demo.shop import STREAMS, Feed
-from thalweg.terminal import local_engine
+from thalweg.spark.terminal import local_engine
 
 if TYPE_CHECKING:
     from thalweg.spark.engine import Engine

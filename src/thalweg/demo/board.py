@@ -17,7 +17,7 @@ from rich.text import Text
 
 from thalweg.demo.shop import REGIONS, STREAMS, Feed
 from thalweg.runtime.coordinator import EpochReport
-from thalweg.terminal import bar, sparkline
+from thalweg.spark.terminal import bar, sparkline
 
 if TYPE_CHECKING:
     from thalweg.spark.engine import Engine
