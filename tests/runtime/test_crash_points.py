@@ -28,7 +28,8 @@ from thalweg.runtime.ingest import IngestPlan, ingest_table
 from thalweg.runtime.logwriter import LogWriter
 from thalweg.runtime.loop import EpochLoop
 from thalweg.runtime.opening import claim, load_state, release, sweep
-from thalweg.runtime.session import Session, arrow_fields, make_stream
+from thalweg.runtime.session import Session
+from thalweg.runtime.shapes import arrow_fields, make_stream
 from thalweg.store import manifest
 from thalweg.store.packs import PackCache
 from thalweg.store.storage import LocalStorage

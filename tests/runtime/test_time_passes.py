@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from thalweg.runtime import watermarks
 from thalweg.runtime.logwriter import LogWriter
-from thalweg.runtime.session import arrow_fields, make_stream
+from thalweg.runtime.shapes import arrow_fields, make_stream
 from thalweg.runtime.state import StreamState
 from thalweg.store.storage import MemoryStorage
 from thalweg.testing.runner import Runner

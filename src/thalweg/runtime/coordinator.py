@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Protocol
@@ -437,9 +437,6 @@ class Coordinator:
 
     def _prefix(self, folder: str) -> str:
         return f"{folder}/{self.state.incarnation}-{self.state.epoch + 1}-"
-
-
-Clock = Callable[[], int]
 
 
 def wall_clock() -> int:

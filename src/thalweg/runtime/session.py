@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -24,11 +23,9 @@ from thalweg.exec.expressions import UserFunction
 from thalweg.lang import ast
 from thalweg.lang.binder import bind
 from thalweg.lang.definitions import stream_definition
-from thalweg.lang.durations import parse_duration, unit_micros
 from thalweg.lang.parser import parse, parse_query
 from thalweg.plan.bounded import verdict
 from thalweg.plan.catalog import (
-    DEFAULT_IDLE,
     Catalog,
     FunctionDef,
     SourceSpec,
@@ -36,18 +33,18 @@ from thalweg.plan.catalog import (
     TableDef,
 )
 from thalweg.plan.explain import explain
-from thalweg.plan.logical import EmitKind, Field, Schema
+from thalweg.plan.logical import EmitKind
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.planner import Orders, plan_query
 from thalweg.plan.query import BoundQuery
 from thalweg.plan.rewrites import optimize
-from thalweg.plan.types import DataType, from_arrow, to_arrow, type_named
+from thalweg.plan.types import DataType, to_arrow, type_named
 from thalweg.runtime.coordinator import Coordinator
+from thalweg.runtime.shapes import arrow_fields, normalized, refuse_reserved
 from thalweg.runtime.state import FAILED
-from thalweg.store.packs import TIME, PackMeta
+from thalweg.store.packs import TIME, PackMeta, arrange, write_pack
 from thalweg.store.storage import Storage
 
-Duration = str | int | timedelta
 Callback = Callable[[pa.Table], object]
 
 
@@ -152,7 +149,7 @@ class Session:
     def define_table(
         self, name: str, table: pa.Table, source: SourceSpec | None = None
     ) -> TableDef:
-        _refuse_reserved(name, *table.column_names)
+        refuse_reserved(name, *table.column_names)
         fields = arrow_fields(table.schema)
         definition = TableDef(name, fields, source or SourceSpec("frame"))
         known = self.catalog.relation(name)
@@ -163,8 +160,6 @@ class Session:
         return definition
 
     def _write_table(self, name: str, table: pa.Table) -> None:
-        from thalweg.store.packs import arrange, write_pack
-
         if name in self.coordinator.state.tables:
             return
         import numpy as np
@@ -236,7 +231,7 @@ class Session:
     ) -> Query:
         """`script` is the text around the statement, which error places point into."""
         text = statement.text
-        _refuse_reserved(name)
+        refuse_reserved(name)
         known = self.coordinator.state.queries.get(name)
         if known is not None and _squeezed(known.text) != _squeezed(text):
             raise DuplicateName(
@@ -399,73 +394,6 @@ class Session:
             "counts": dict(query.counts),
             "streams": streams,
         }
-
-
-def make_stream(
-    name: str,
-    fields: Schema,
-    timestamp: str | None,
-    *,
-    unit: str | None = None,
-    lateness: Duration = 0,
-    idle: Duration | None = DEFAULT_IDLE,
-    ahead: Duration | None = None,
-    key: str | Sequence[str] = (),
-    order_by: Sequence[str] = (),
-    unique: Sequence[str] = (),
-    retain: Duration | None = None,
-    source: SourceSpec | None = None,
-) -> StreamDef:
-    """A stream definition from Python arguments."""
-    micros = 1 if unit is None else unit_micros(unit)
-    if micros is None:
-        raise ConfigError(f"{unit} is not a unit of time", remedy="use seconds, milliseconds, ...")
-    _refuse_reserved(name, *(f.name for f in fields))
-    for word, given in (("lateness", lateness), ("idle", idle), ("ahead", ahead)):
-        if given is not None and parse_duration(given) < 0:
-            raise ConfigError(
-                f"stream {name}: {word} cannot be negative", remedy="use a duration of 0 or more"
-            )
-    return StreamDef(
-        name,
-        fields,
-        timestamp,
-        unit=micros,
-        order_by=tuple(order_by),
-        lateness=parse_duration(lateness),
-        idle=None if idle is None else parse_duration(idle),
-        ahead=None if ahead is None else parse_duration(ahead),
-        key=(key,) if isinstance(key, str) else tuple(key),
-        unique=tuple(unique),
-        retain=None if retain is None else parse_duration(retain),
-        source=source or SourceSpec("frame"),
-    )
-
-
-def _refuse_reserved(*names: str) -> None:
-    for name in names:
-        if name.startswith("__"):
-            raise ConfigError(f"{name}: names starting with __ are reserved")
-
-
-def arrow_fields(schema: pa.Schema) -> Schema:
-    return tuple(Field(f.name, from_arrow(f.type), True) for f in schema)
-
-
-def normalized(table: pa.Table, fields: Schema) -> pa.Table:
-    """The table with exactly our types (timestamps in µs UTC, plain strings)."""
-    columns = {}
-    for one in fields:
-        column = table.column(one.name)
-        target = to_arrow(one.type)
-        if column.type != target:
-            if pa.types.is_dictionary(column.type):
-                column = column.cast(column.type.value_type)
-            if pa.types.is_timestamp(column.type) and column.type.tz is None:
-                column = column.cast(pa.timestamp("us"), safe=False)
-            column = column.cast(target, safe=not pa.types.is_timestamp(target))
-        columns[one.name] = column
-    return pa.table(columns)
 
 
 def _type(given: str | DataType) -> DataType:

@@ -23,13 +23,8 @@ from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.logwriter import LogWriter
 from thalweg.runtime.loop import EpochLoop
 from thalweg.runtime.opening import claim, load_state, release, sweep
-from thalweg.runtime.session import (
-    Callback,
-    Duration,
-    Query,
-    Session,
-    make_stream,
-)
+from thalweg.runtime.session import Callback, Query, Session
+from thalweg.runtime.shapes import Duration, make_stream
 from thalweg.spark.executor import executor_for
 from thalweg.spark.files import file_names, inferred_table, list_files, read_file
 from thalweg.spark.ingest import (

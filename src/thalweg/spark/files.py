@@ -18,7 +18,7 @@ from thalweg.errors import SourceError
 from thalweg.plan.catalog import SourceSpec, StreamDef
 from thalweg.plan.logical import Schema
 from thalweg.plan.types import DATE, TIMESTAMP, to_arrow
-from thalweg.runtime.session import normalized
+from thalweg.runtime.shapes import normalized
 
 _ZONE = r":\d\d(?:\.\d+)? ?(?:Z|[+-]\d\d(?::?\d\d)?)$"
 FOR_EVER = "36500d"

@@ -27,7 +27,7 @@ from thalweg.plan.catalog import StreamDef
 from thalweg.runtime.coordinator import wall_clock
 from thalweg.runtime.ingest import Ingested, IngestPlan, ingest_table
 from thalweg.runtime.logwriter import LogWriter
-from thalweg.runtime.session import normalized
+from thalweg.runtime.shapes import normalized
 from thalweg.spark.files import read_files
 from thalweg.spark.settings import is_local
 from thalweg.store.storage import Storage

@@ -22,15 +22,8 @@ from thalweg.plan.catalog import Catalog, StreamDef, TableDef
 from thalweg.plan.planner import Orders
 from thalweg.runtime.coordinator import Coordinator, EpochReport
 from thalweg.runtime.ingest import IngestPlan, ingest_table
-from thalweg.runtime.session import (
-    Callback,
-    Duration,
-    Query,
-    Session,
-    arrow_fields,
-    make_stream,
-    normalized,
-)
+from thalweg.runtime.session import Callback, Query, Session
+from thalweg.runtime.shapes import Duration, arrow_fields, make_stream, normalized
 from thalweg.runtime.state import EngineState
 from thalweg.store import manifest
 from thalweg.store.log import LogEntry, commit_entry
