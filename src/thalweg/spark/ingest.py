@@ -8,7 +8,6 @@ return only their names; the batch is in the log once one small file exists.
 from __future__ import annotations
 
 import json
-import pickle
 import re
 import time
 import uuid
@@ -28,6 +27,7 @@ from thalweg.runtime.coordinator import wall_clock
 from thalweg.runtime.ingest import Ingested, IngestPlan, ingest_table
 from thalweg.runtime.logwriter import LogWriter
 from thalweg.runtime.shapes import normalized
+from thalweg.spark.arrow import arrow_messages, arrow_schema, record_batches
 from thalweg.spark.files import read_files
 from thalweg.spark.settings import is_local
 from thalweg.store.storage import Storage
@@ -79,16 +79,17 @@ class IngestGroup:
         self._query_id: str | None = None
         self._ready = False
         self._slots: list[tuple[tuple[str, str], ...]] = []
-        self._tasks = 0
+        self._arrow_schema = b""
 
     def description(self) -> list[dict[str, str]]:
         """Group identity: streams in order and where they come from."""
         return [{"stream": i.definition.name, "source": source_text(i)} for i in self.inputs]
 
     def start(self, available_now: bool) -> StreamingQuery:
+        united = self._united()
+        self._arrow_schema = arrow_schema(united)
         writer = (
-            self._united()
-            .writeStream.foreachBatch(self._batch)
+            united.writeStream.foreachBatch(self._batch)
             .option("checkpointLocation", self.checkpoint)
             .queryName(f"thalweg-ingest-{self.number}-{uuid.uuid4().hex[:8]}")
         )
@@ -154,18 +155,15 @@ class IngestGroup:
 
     def _read_there(self, maps: tuple[SlotMap, ...], frame: DataFrame) -> list[dict[str, Ingested]]:
         """Rows to packs in Spark's Python workers."""
-        storage = self.storage
+        storage, schema = self.storage, self._arrow_schema
 
-        def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            found = ingest_task(maps, storage, batches)
-            yield pa.record_batch({"meta": pa.array([pickle.dumps(found)], pa.binary())})
+        def task(messages: Iterable[bytes]) -> Iterator[dict[str, Ingested]]:
+            yield ingest_task(maps, storage, record_batches(schema, messages))
 
-        if self._tasks > 4 * self.parallelism:
-            # each task writes packs of its own: many small ones would have to be merged again
-            frame = frame.coalesce(4 * self.parallelism)
-        rows = frame.mapInArrow(task, "meta binary").collect()
-        self._tasks = max(self._tasks, len(rows))
-        return [pickle.loads(bytes(row["meta"])) for row in rows]
+        # each task writes packs of its own: many small ones would have to be merged again
+        rdd = arrow_messages(frame, most=4 * self.parallelism)
+        found: list[dict[str, Ingested]] = rdd.mapPartitions(task).collect()
+        return found
 
     def _read_here(self, maps: tuple[SlotMap, ...], frame: DataFrame) -> list[dict[str, Ingested]]:
         """Files to packs in threads of the driver: on a local master Spark's workers would read
