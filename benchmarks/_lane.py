@@ -25,7 +25,7 @@ def run_thalweg_join(
     *,
     source: str = "frame",
     cores: int = 2,
-    passes: int = 2,
+    passes: int = 3,
     budget_s: float = 300.0,
     progress: Progress = silent,
 ) -> PeerResult:

@@ -77,6 +77,7 @@ def run_spark_join(
         settings |= TUNED
         partitions = shuffle_partitions or PARTITIONS_PER_CORE[store] * cores
         settings["spark.sql.shuffle.partitions"] = str(partitions)
+        system += f"-{partitions}"
     job = _job(data, "join", cores, passes, settings | (conf or {}))
     result = _run(system, job, budget_s, batch_budget_s, progress)
     finished = len(result.batch_ms) if result.partial else data.spec.batches
@@ -89,7 +90,7 @@ def run_spark_floor(
     *,
     tuned: bool = True,
     cores: int = 2,
-    passes: int = 2,
+    passes: int = 3,
     budget_s: float = 120.0,
     batch_budget_s: float = 30.0,
     progress: Progress = silent,
@@ -97,7 +98,7 @@ def run_spark_floor(
     """Spark reading all columns of all streams into the no-op sink: no system on Spark is faster.
 
     With `tuned=True`, under the settings Thalweg runs with. The JVM compiles for seconds while this
-    query only needs tenths, so `batch_ms` is of the second pass: a cold floor would flatter us.
+    query only needs tenths, so `batch_ms` is of the last pass: a cold floor would flatter us.
     """
     settings = dict(TUNED) if tuned else {}
     job = _job(data, "read", cores, passes, settings)
