@@ -11,10 +11,10 @@ demo: $(STAMP)
 	@$(BIN)/thalweg demo
 
 test: $(STAMP) lint
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadgroup
 
 fast: $(STAMP)
-	$(BIN)/pytest -m "not spark and not slow"
+	$(BIN)/pytest --numprocesses 2 -m "not spark and not slow"
 
 lint: $(STAMP)
 	$(BIN)/ruff check src tests benchmarks

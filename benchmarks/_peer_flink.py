@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from _interval_data import Dataset
-from _peer import PeerError, PeerResult, Progress, check_count, emit, run_child, silent
+from _peer import PeerResult, Progress, check_count, emit, run_child, silent
 
 if TYPE_CHECKING:
     from pyflink.table import TableEnvironment
@@ -108,7 +108,8 @@ def run_flink_join(
         env={"PYTHONWARNINGS": "ignore"},
     )
     if result.partial:
-        raise PeerError(f"flink did not finish within {budget_s:.0f} s")
+        result.skipped = f"it did not finish within {budget_s:.0f} s"
+        return result
     check_count(result, data.expected())
     return result
 

@@ -79,7 +79,12 @@ def _large_batches(report: Report, root: Path, quick: bool) -> None:
     report.ratio("1 M: times the floor", ours.warm_ms, floor.warm_ms)
     spark = _fastest_spark(report, case, data, quick, 150 if quick else 400)
     report.ratio("1 M: times Spark's default store", spark.warm_ms, ours.warm_ms)
-    flink = run_flink_join(data, repeats=1 if quick else 2, progress=report.progress)
+    flink = run_flink_join(
+        data,
+        repeats=1 if quick else 2,
+        budget_s=300 if quick else 900,
+        progress=report.progress,
+    )
     report.peer(case, flink)
     # of ours, reading is what the floor does: everything in, nothing done
     spent = None if ours.total_s is None or floor.total_s is None else _net(ours, floor)

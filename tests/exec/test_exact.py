@@ -31,13 +31,15 @@ def _changes(rng: random.Random) -> tuple[list[float], list[int], list[float]]:
 
 def _run(kernel: object, values: list[float], weights: list[int]) -> tuple[list[float], float]:
     data, weight = np.array(values), np.array(weights, np.int64)
-    low, high = exact.double_limb_range(data, weight != 0)
+    order = np.arange(len(values))[::-1].copy()
+    backwards = data[::-1].copy()
+    low, high = exact.double_limb_range(backwards, order, weight)
     limbs = np.zeros((1, high - low + 2), np.int64)
     special = np.zeros((1, 3), np.int64)
     totals = np.zeros(len(values))
     run = np.arange(len(values))
     group = np.zeros(len(values), np.int64)
-    kernel(data, weight, run, group, limbs, special, low, totals)  # type: ignore[operator]
+    kernel(backwards, order, weight, run, group, limbs, special, low, totals)  # type: ignore[operator]
     return totals.tolist(), float(exact.to_doubles(limbs, special, low)[0])
 
 
@@ -50,7 +52,8 @@ def test_running_sums_are_the_exact_sums_rounded_once(seed: int) -> None:
         totals, stored = _run(exact.running_doubles, values, weights)
         assert totals == sums
         assert stored == sums[-1]
-        low, high = exact.double_limb_range(np.array(values), np.ones(len(values), bool))
+        everything = np.arange(len(values))
+        low, high = exact.double_limb_range(np.array(values), everything, np.ones_like(everything))
         if high - low + 2 <= exact.MOST_LIMBS:
             short += 1
             assert _run(exact.running_doubles_short, values, weights) == (totals, stored)
@@ -71,7 +74,8 @@ def test_integer_sums_know_their_overflow() -> None:
     out = np.zeros((3, 2), np.int64)
     values = np.array([top, 1, 1], np.int64)
     weight = np.array([1, 1, -1], np.int64)
-    exact.running_integers(values, weight, np.arange(3), np.zeros(3, np.int64), limbs, out)
+    every = np.arange(3)
+    exact.running_integers(values, every, weight, every, np.zeros(3, np.int64), limbs, out)
     sums, overflow = exact.to_integers(out)
     assert overflow.tolist() == [False, True, False]
     assert sums[[0, 2]].tolist() == [top, top]

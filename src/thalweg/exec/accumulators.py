@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.exec import exact, extremes
-from thalweg.exec.frame import Ints
+from thalweg.exec.frame import Ints, Signs
 from thalweg.exec.groups import Runs
 from thalweg.exec.ordering import decode_floats, order_codes
 from thalweg.exec.vector import OVERFLOW, Vector, concat, from_arrow, nulls
@@ -41,12 +41,21 @@ class Loaded:
         return out
 
 
+@dataclass(slots=True)
+class Signed:
+    """The epoch's changes, sorted into runs: `weight` in run order, `ends` as they came, and the
+    number of rows in each version of each group (`members`)."""
+
+    runs: Runs
+    weight: Signs
+    ends: Ints | None
+    members: Ints
+
+
 class Accumulator(Protocol):
     """What the aggregate operator asks of each aggregate."""
 
-    def advance(
-        self, argument: Vector | None, weight: Ints, ends: Ints | None, runs: Runs, loaded: Loaded
-    ) -> None: ...
+    def advance(self, argument: Vector | None, signed: Signed, loaded: Loaded) -> None: ...
     def values(self) -> Vector: ...
     def save(self, last: Ints) -> tuple[Columns, Columns | None]: ...
 
@@ -60,16 +69,34 @@ def accumulator(call: AggregateCall, prefix: str) -> Accumulator:
     return Sum(prefix, call.argument.type, call.type, mean=call.function == "avg")
 
 
-def _used(argument: Vector | None, weight: Ints, order: Ints) -> Ints:
+def sign_runs(weight: Signs, ends: Ints | None, runs: Runs, loaded: Loaded, rows: str) -> Signed:
+    """Changes ready for accumulators; `rows` names the state column that counts members."""
+    ordered = weight[runs.order]
+    return Signed(runs, ordered, ends, _running_counts(ordered, runs, loaded.ints(rows)))
+
+
+def _running_counts(weight: Signs, runs: Runs, init: Ints) -> Ints:
+    """Counts of all versions: the stored ones, then one per run."""
+    versions = np.empty(runs.groups + runs.runs, np.int64)
+    versions[: runs.groups] = init
+    exact.running_counts(weight, runs.run, runs.group_of_run, init, versions[runs.groups :])
+    return versions
+
+
+def _used(argument: Vector | None, signed: Signed) -> Signs:
     """Weights in run order, 0 where the argument is NULL."""
-    chosen = weight[order]
     if argument is None or argument.valid is None:
-        return chosen
-    return np.where(argument.valid[order], chosen, 0)
+        return signed.weight
+    return np.where(argument.valid[signed.runs.order], signed.weight, np.int8(0))
 
 
-def _versions(init: Ints, after: Ints) -> Ints:
-    return np.concatenate([init, after])
+def _counted(used: Signs, signed: Signed, loaded: Loaded, name: str) -> Ints:
+    """How many values each version has; its rows, if no group ever had a NULL among them."""
+    init = loaded.ints(name)
+    runs = signed.runs
+    if used is signed.weight and np.array_equal(init, signed.members[: runs.groups]):
+        return signed.members
+    return _running_counts(used, runs, init)
 
 
 @dataclass(slots=True)
@@ -79,14 +106,8 @@ class Count:
     prefix: str
     _counts: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
-    def advance(
-        self, argument: Vector | None, weight: Ints, ends: Ints | None, runs: Runs, loaded: Loaded
-    ) -> None:
-        init = loaded.ints(f"{self.prefix}n")
-        after = np.zeros(runs.runs, np.int64)
-        used = _used(argument, weight, runs.order)
-        exact.running_counts(used, runs.run, runs.group_of_run, init, after)
-        self._counts = _versions(init, after)
+    def advance(self, argument: Vector | None, signed: Signed, loaded: Loaded) -> None:
+        self._counts = _counted(_used(argument, signed), signed, loaded, f"{self.prefix}n")
 
     def values(self) -> Vector:
         return Vector(BIGINT, self._counts, None, None)
@@ -113,27 +134,24 @@ class Sum:
     _totals: Any = None
     _overflow: Any = None
 
-    def advance(
-        self, argument: Vector | None, weight: Ints, ends: Ints | None, runs: Runs, loaded: Loaded
-    ) -> None:
+    def advance(self, argument: Vector | None, signed: Signed, loaded: Loaded) -> None:
         assert argument is not None
-        used = _used(argument, weight, runs.order)
-        values = np.asarray(argument.data)[runs.order]
-        init = loaded.ints(f"{self.prefix}n")
-        after = np.zeros(runs.runs, np.int64)
-        exact.running_counts(used, runs.run, runs.group_of_run, init, after)
-        self._counts = _versions(init, after)
+        used = _used(argument, signed)
+        self._counts = _counted(used, signed, loaded, f"{self.prefix}n")
+        values = np.asarray(argument.data)
         if self.argument.is_integer:
-            self._integers(values.astype(np.int64, copy=False), used, runs, loaded)
+            self._integers(values.astype(np.int64, copy=False), used, signed.runs, loaded)
         else:
-            self._doubles(values.astype(np.float64, copy=False), used, runs, loaded)
+            self._doubles(values.astype(np.float64, copy=False), used, signed.runs, loaded)
 
-    def _integers(self, values: Ints, used: Ints, runs: Runs, loaded: Loaded) -> None:
+    def _integers(self, values: Ints, used: Signs, runs: Runs, loaded: Loaded) -> None:
         self._limbs = self._stored(loaded, 2)
         self._special = np.zeros((runs.groups, 3), np.int64)
         before = self._limbs.copy()
         after = np.zeros((runs.runs, 2), np.int64)
-        exact.running_integers(values, used, runs.run, runs.group_of_run, self._limbs, after)
+        exact.running_integers(
+            values, runs.order, used, runs.run, runs.group_of_run, self._limbs, after
+        )
         versions = np.concatenate([before, after])
         if self.mean:
             none = np.zeros((len(versions), 3), np.int64)
@@ -141,8 +159,8 @@ class Sum:
         else:
             self._totals, self._overflow = exact.to_integers(versions)
 
-    def _doubles(self, values: Any, used: Ints, runs: Runs, loaded: Loaded) -> None:
-        low, high = exact.double_limb_range(values, used != 0)
+    def _doubles(self, values: Any, used: Signs, runs: Runs, loaded: Loaded) -> None:
+        low, high = exact.double_limb_range(values, runs.order, used)
         stored = [
             int(n.removeprefix(f"{self.prefix}l")) for n in loaded.columns if self._is_limb(n)
         ]
@@ -151,14 +169,15 @@ class Sum:
         # one limb above the highest takes the carries of what is stored
         self._limbs = self._stored(loaded, max(touched, default=self._low) - self._low + 2)
         self._special = np.stack([loaded.ints(f"{self.prefix}{n}") for n in _SPECIALS], axis=1)
-        before = exact.to_doubles(self._limbs, self._special, self._low)
-        after = np.zeros(runs.runs, np.float64)
+        totals = np.empty(runs.groups + runs.runs, np.float64)
+        totals[: runs.groups] = exact.to_doubles(self._limbs, self._special, self._low)
         short = self._limbs.shape[1] <= exact.MOST_LIMBS
         kernel = exact.running_doubles_short if short else exact.running_doubles
         kernel(
-            values, used, runs.run, runs.group_of_run, self._limbs, self._special, self._low, after
-        )
-        self._totals = np.concatenate([before, after])
+            values, runs.order, used, runs.run, runs.group_of_run,
+            self._limbs, self._special, self._low, totals[runs.groups :],
+        )  # fmt: skip
+        self._totals = totals
 
     def _is_limb(self, name: str) -> bool:
         return name.startswith(f"{self.prefix}l")
@@ -214,14 +233,13 @@ class Extreme:
     _pool: Vector | None = None
     _pool_codes: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
-    def advance(
-        self, argument: Vector | None, weight: Ints, ends: Ints | None, runs: Runs, loaded: Loaded
-    ) -> None:
+    def advance(self, argument: Vector | None, signed: Signed, loaded: Loaded) -> None:
         assert argument is not None
+        runs, ends = signed.runs, signed.ends
         stored = loaded.side.get(self.prefix)
         old = nulls(self.type, 0) if stored is None else stored["value"]
         codes, old_codes = self._encode(argument, old)
-        used = _used(argument, weight, runs.order)
+        used = _used(argument, signed)
         init_count = loaded.ints(f"{self.prefix}count")
         self._lay_out(old_codes, stored, init_count, loaded, runs, used)
         best = np.zeros(runs.runs, np.int64)
@@ -259,7 +277,7 @@ class Extreme:
         count: Ints,
         loaded: Loaded,
         runs: Runs,
-        used: Ints,
+        used: Signs,
     ) -> None:
         """One region per group, with room for all it had and all that may come."""
         group_of_change = runs.group_of_run[runs.run]

@@ -9,26 +9,47 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.exec.accumulators import Accumulator, Columns, Extreme, Loaded, accumulator
+from thalweg.exec.accumulators import (
+    Accumulator,
+    Columns,
+    Extreme,
+    Loaded,
+    accumulator,
+    sign_runs,
+)
 from thalweg.exec.context import Reject, TaskContext
-from thalweg.exec.exact import running_counts
 from thalweg.exec.expressions import evaluate
 from thalweg.exec.frame import Changes, Frame, Ints
 from thalweg.exec.groups import Runs, sort_into_runs
 from thalweg.exec.groupstate import ROWS, StatePack, look_up, side_table, state_table
+from thalweg.exec.netting import same_rows
 from thalweg.exec.vector import Mask, Vector, concat, nulls
 from thalweg.plan.physical import Grouping
 
 
 @dataclass(slots=True)
 class Revisions:
-    """Per (group, instant): the group's row before and after, where there was or is one."""
+    """Per (group, instant): the group's row after it, where there is one (`has`), whether it
+    had one before (`had`), and whether the two are the same.
 
-    old: Frame
+    `versions` are the aggregates' values: of the groups' stored states, then of every run.
+    """
+
     new: Frame
     had: Mask
     has: Mask
+    unchanged: Mask
     ts: Ints
+    heads: Ints
+    versions: dict[str, Vector]
+
+    def old(self) -> Frame:
+        """The groups' rows before."""
+        before = {
+            name: _before(versions, self.heads, len(self.heads))
+            for name, versions in self.versions.items()
+        }
+        return self.new.merged(before)
 
 
 @dataclass(slots=True)
@@ -48,22 +69,21 @@ def aggregate(
     """Apply the changes; `start` is the instant at which a global aggregate comes into being,
     when it lies in this epoch."""
     keys, arguments, changes = _evaluated(ctx, grouping, changes)
-    weight = changes.signs.astype(np.int64)
-    ts, ends = changes.ts, changes.ends
+    weight, ts, ends = changes.signs, changes.ts, changes.ends
     if not grouping.keys and start is not None:
         # an event without weight makes the one group appear even over nothing
-        weight, ts = np.append(weight, 0), np.append(ts, start)
+        weight, ts = np.append(weight, np.int8(0)), np.append(ts, start)
         ends = None if ends is None else np.append(ends, start)
         arguments = [a if a is None else concat([a, nulls(a.type, 1)]) for a in arguments]
     runs = sort_into_runs(keys, ts)
     accumulators = [accumulator(a.call, f"a{i}") for i, a in enumerate(grouping.aggregates)]
     types = {a.prefix: a.type for a in accumulators if isinstance(a, Extreme)}
     loaded = look_up(ctx, packs, runs, types)
+    signed = sign_runs(weight, ends, runs, loaded, ROWS)
     for one, argument in zip(accumulators, arguments, strict=True):
-        one.advance(argument, weight, ends, runs, loaded)
-    counts = _row_counts(weight, runs, loaded)
-    revisions = _revisions(grouping, keys, runs, accumulators, counts, loaded)
-    return _saved(runs, accumulators, counts, revisions)
+        one.advance(argument, signed, loaded)
+    revisions = _revisions(grouping, keys, runs, accumulators, signed.members, loaded)
+    return _saved(runs, accumulators, signed.members, revisions)
 
 
 def _evaluated(
@@ -119,32 +139,21 @@ def _reject(
             )
 
 
-def _row_counts(weight: Ints, runs: Runs, loaded: Loaded) -> Ints:
-    init = loaded.ints(ROWS)
-    after = np.zeros(runs.runs, np.int64)
-    running_counts(weight[runs.order], runs.run, runs.group_of_run, init, after)
-    return np.concatenate([init, after])
-
-
-def _heads(runs: Runs) -> Ints:
-    """The first run of every group."""
-    return np.append(0, np.flatnonzero(np.diff(runs.group_of_run)) + 1)[: runs.groups]
-
-
 def _before(versions: Vector, heads: Ints, groups: int) -> Vector:
     """The version before each run: the run before it, or the group's stored state."""
 
-    def shifted(array: Any) -> Any:
-        moved = np.empty(len(array) - groups, array.dtype)
-        moved[1:] = array[groups:-1]
-        moved[heads] = array[:groups]
-        return moved
-
     if not isinstance(versions.data, np.ndarray):
-        return versions.take(shifted(np.arange(len(versions))))
-    valid = None if versions.valid is None else shifted(versions.valid)
-    errors = None if versions.errors is None else shifted(versions.errors)
-    return Vector(versions.type, shifted(versions.data), valid, errors)
+        return versions.take(_shifted(np.arange(len(versions)), heads, groups))
+    valid = None if versions.valid is None else _shifted(versions.valid, heads, groups)
+    errors = None if versions.errors is None else _shifted(versions.errors, heads, groups)
+    return Vector(versions.type, _shifted(versions.data, heads, groups), valid, errors)
+
+
+def _shifted(array: Any, heads: Ints, groups: int) -> Any:
+    moved = np.empty(len(array) - groups, array.dtype)
+    moved[1:] = array[groups:-1]
+    moved[heads] = array[:groups]
+    return moved
 
 
 def _revisions(
@@ -155,20 +164,42 @@ def _revisions(
     counts: Ints,
     loaded: Loaded,
 ) -> Revisions:
-    heads = _heads(runs)
+    heads = runs.heads
     example = runs.example[runs.group_of_run]
-    shared = {k.name: v.take(example) for k, v in zip(grouping.keys, keys, strict=True)}
-    old, new = dict(shared), dict(shared)
-    for named, one in zip(grouping.aggregates, accumulators, strict=True):
-        versions = one.values()
-        old[named.name] = _before(versions, heads, runs.groups)
-        new[named.name] = _tail(versions, runs.groups)
+    new = {k.name: v.take(example) for k, v in zip(grouping.keys, keys, strict=True)}
+    versions = {n.name: a.values() for n, a in zip(grouping.aggregates, accumulators, strict=True)}
+    new |= {name: _tail(vector, runs.groups) for name, vector in versions.items()}
     there = _there(grouping, counts, loaded, runs.groups)
-    had = np.empty(runs.runs, np.bool_)
-    had[1:] = there[runs.groups : -1]
-    had[heads] = there[: runs.groups]
+    had = _shifted(there, heads, runs.groups)
     has = there[runs.groups :]
-    return Revisions(Frame(old, runs.runs), Frame(new, runs.runs), had, has, runs.instants)
+    unchanged = had == has
+    for vector in versions.values():
+        unchanged &= _repeats(vector, heads, runs.groups)
+    return Revisions(Frame(new, runs.runs), had, has, unchanged, runs.instants, heads, versions)
+
+
+def _repeats(versions: Vector, heads: Ints, groups: int) -> Mask:
+    """Which runs leave the value as it was."""
+    if not isinstance(versions.data, np.ndarray):
+        old = _before(versions, heads, groups)
+        return same_rows([old], [_tail(versions, groups)], len(versions) - groups)
+    same = _like_before(versions.data, heads, groups)
+    if versions.type.is_float:
+        unknown = np.isnan(versions.data)
+        if unknown.any():
+            same |= unknown[groups:] & _shifted(unknown, heads, groups)
+    if versions.valid is not None:
+        valid = versions.valid[groups:]
+        same = (same | ~valid) & _like_before(versions.valid, heads, groups)
+    return same
+
+
+def _like_before(array: Any, heads: Ints, groups: int) -> Mask:
+    """Where the entry of a run equals the one before, without laying the two side by side."""
+    same = np.empty(len(array) - groups, np.bool_)
+    np.equal(array[groups + 1 :], array[groups:-1], out=same[1:])
+    same[heads] = array[groups + heads] == array[:groups]
+    return same
 
 
 def _there(grouping: Grouping, counts: Ints, loaded: Loaded, groups: int) -> Mask:
@@ -193,7 +224,7 @@ def _saved(
 ) -> GroupResult:
     if not runs.groups:
         return GroupResult(revisions, None, {})
-    ends = np.append(_heads(runs)[1:] - 1, runs.runs - 1)
+    ends = np.append(runs.heads[1:] - 1, runs.runs - 1)
     last = runs.groups + ends
     columns: Columns = {}
     sides: dict[str, pa.Table] = {}

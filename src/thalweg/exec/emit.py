@@ -30,63 +30,72 @@ SIGN, COUNT = "__sign", "__count"
 
 def project(
     ctx: TaskContext, plan: QueryPlan, frame: Frame, ts: Ints, note: bool
-) -> tuple[Frame, Ints]:
-    """The output columns, and which rows have them; a row with an error is rejected."""
-    rows = np.arange(frame.length)
+) -> tuple[Frame, Ints | None]:
+    """The output columns, and which rows have them (None: all); a row with an error is rejected."""
+    kept: Ints | None = None
     if plan.grouping is not None:
-        rows = _without_errors(ctx, frame, ts, rows, frame.columns, note)
-        frame = frame if len(rows) == frame.length else frame.take(rows)
+        good = _without_errors(ctx, frame, ts, frame.columns, note)
+        frame, kept = _cut(frame, kept, good)
     if plan.having and frame.length:
         judged = judge(plan.having, frame.columns, frame.length, ctx)
         if note and len(judged.erring):
-            reject(judged, frame, ts[rows], ctx)
-        rows = rows[judged.passing]
-        frame = frame.take(judged.passing)
+            reject(judged, frame, _at(ts, kept), ctx)
+        frame, kept = _cut(frame, kept, judged.passing)
     columns = {
         c.name: evaluate(c.expr, frame.columns, frame.length, ctx.functions) for c in plan.columns
     }
-    good = _without_errors(ctx, frame, ts[rows], np.arange(frame.length), columns, note)
-    out = Frame(columns, frame.length)
-    return (out, rows) if len(good) == frame.length else (out.take(good), rows[good])
+    good = _without_errors(ctx, frame, _at(ts, kept), columns, note)
+    return _cut(Frame(columns, frame.length), kept, good)
+
+
+def _cut(frame: Frame, kept: Ints | None, good: Ints | None) -> tuple[Frame, Ints | None]:
+    """Only the good rows of what was kept so far."""
+    if good is None or len(good) == frame.length:
+        return frame, kept
+    return frame.take(good), good if kept is None else kept[good]
+
+
+def _at(array: Ints, rows: Ints | None) -> Ints:
+    return array if rows is None else array[rows]
 
 
 def _without_errors(
-    ctx: TaskContext,
-    frame: Frame,
-    ts: Ints,
-    rows: Ints,
-    columns: Mapping[str, Vector],
-    note: bool,
-) -> Ints:
-    """The rows on which none of the columns errs; the others are rejected under the first."""
+    ctx: TaskContext, frame: Frame, ts: Ints, columns: Mapping[str, Vector], note: bool
+) -> Ints | None:
+    """The rows on which none of the columns errs (None: all); the others are rejected under the
+    first that does."""
+    erring = {name: v.errors for name, v in columns.items() if v.errors is not None}
+    if not erring:
+        return None
     bad = np.zeros(frame.length, np.bool_)
-    for name, vector in columns.items():
-        if vector.errors is not None:
-            fresh = np.flatnonzero((vector.errors != 0) & ~bad)
-            if note and len(fresh):
-                ctx.rejects.append(Reject(name, vector.errors[fresh], ts[fresh], frame.take(fresh)))
-            bad |= vector.errors != 0
-    return rows[~bad] if bad.any() else rows
+    for name, errors in erring.items():
+        fresh = np.flatnonzero((errors != 0) & ~bad)
+        if note and len(fresh):
+            ctx.rejects.append(Reject(name, errors[fresh], ts[fresh], frame.take(fresh)))
+        bad |= errors != 0
+    return np.flatnonzero(~bad)
 
 
 def projected(ctx: TaskContext, plan: QueryPlan, changes: Changes, note: bool) -> Changes:
     frame, rows = project(ctx, plan, changes.frame, changes.ts, note)
-    return Changes(frame, changes.ts[rows], changes.signs[rows])
+    return Changes(
+        frame, _at(changes.ts, rows), changes.signs if rows is None else changes.signs[rows]
+    )
 
 
 def revised(ctx: TaskContext, plan: QueryPlan, revisions: Revisions) -> Changes:
     """Old rows vanish, new rows appear; a revision that changes nothing visible is dropped."""
-    changed = ~_unrevised(plan, revisions)
+    changed = ~revisions.unchanged
     new_rows = np.flatnonzero(revisions.has & changed)
     fresh = _picked(revisions.new, new_rows)
     new, kept_new = project(ctx, plan, fresh, revisions.ts[new_rows], True)
-    new_run = new_rows[kept_new]
+    new_run = _at(new_rows, kept_new)
     if plan.kind is EmitKind.ISTREAM and not plan.needs_netting and _shows_all(plan):
         return Changes(new, revisions.ts[new_run], np.ones(len(new_run), np.int8))
     old_rows = np.flatnonzero(revisions.had & changed)
-    gone = _picked(revisions.old, old_rows)
+    gone = _picked(revisions.old(), old_rows)
     old, kept_old = project(ctx, plan, gone, revisions.ts[old_rows], False)
-    old_run = old_rows[kept_old]
+    old_run = _at(old_rows, kept_old)
     drop_old, drop_new = _unchanged(old, old_run, new, new_run, len(revisions.ts))
     old, old_run = old.take(np.flatnonzero(~drop_old)), old_run[~drop_old]
     new, new_run = new.take(np.flatnonzero(~drop_new)), new_run[~drop_new]
@@ -105,17 +114,6 @@ def _shows_all(plan: QueryPlan) -> bool:
     assert plan.grouping is not None
     shown = {c.expr.name for c in plan.columns if isinstance(c.expr, Column)}
     return not plan.having and all(a.name in shown for a in plan.grouping.aggregates)
-
-
-def _unrevised(plan: QueryPlan, revisions: Revisions) -> Mask:
-    """Groups that were and are there with the same values (their keys are the same anyway)."""
-    assert plan.grouping is not None
-    names = [a.name for a in plan.grouping.aggregates]
-    old = [revisions.old.columns[n] for n in names]
-    new = [revisions.new.columns[n] for n in names]
-    same = same_rows(old, new, len(revisions.ts))
-    same &= revisions.had == revisions.has
-    return same
 
 
 def _unchanged(

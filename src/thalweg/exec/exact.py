@@ -21,49 +21,56 @@ Limbs = npt.NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
-def double_limb_range(values, use):  # type: ignore[no-untyped-def]
-    """Lowest and highest limb that the used finite doubles touch; (0, -1) if none."""
+def double_limb_range(values, order, weight):  # type: ignore[no-untyped-def]
+    """Lowest and highest limb that the weighed finite doubles touch; (0, -1) if none."""
     bits = values.view(np.int64)
-    low = 10_000
-    high = -1
-    for i in range(values.size):
-        if not use[i] or bits[i] << 1 == 0:
+    least = 0x7FF
+    most = 0
+    for i in range(order.size):
+        b = bits[order[i]]
+        exponent = (b >> 52) & 0x7FF
+        if weight[i] == 0 or b << 1 == 0 or exponent == 0x7FF:
             continue
-        exponent = (bits[i] >> 52) & 0x7FF
-        if exponent == 0x7FF:
-            continue
-        shift = max(exponent, 1) - 1075 + ORIGIN
-        low = min(low, shift // 32)
-        high = max(high, shift // 32 + 2)
-    if high < 0:
+        least = min(least, exponent)
+        most = max(most, max(exponent, 1))
+    if most == 0:
         return 0, -1
-    return low, high
+    return (max(least, 1) - 1075 + ORIGIN) // 32, (most - 1075 + ORIGIN) // 32 + 2
 
 
 @njit(cache=True, nogil=True)
-def running_doubles(values, weight, run, group_of_run, limbs, special, low, totals):  # type: ignore[no-untyped-def]
+def running_doubles(values, order, weight, run, group_of_run, limbs, special, low, totals):  # type: ignore[no-untyped-def]
     """Running exact sums of doubles: totals[r] is the group's sum, rounded, after run r.
 
-    `limbs` and `special` (counts of NaN, +inf, -inf) hold the groups' states and are advanced.
+    `values` are as they came, the rest is in `order`. `limbs` and `special` (counts of NaN, +inf,
+    -inf) hold the groups' states and are advanced.
     """
     bits = values.view(np.int64)
     scratch = np.zeros(limbs.shape[1] + 2, np.int64)
-    n = values.size
+    n = order.size
     for i in range(n):
         r = run[i]
         g = group_of_run[r]
         w = weight[i]
-        exponent = (bits[i] >> 52) & 0x7FF
+        b = bits[order[i]]
+        exponent = (b >> 52) & 0x7FF
         if w != 0:
             if exponent == 0x7FF:
-                kind = 0 if values[i] != values[i] else (1 if values[i] > 0 else 2)
-                special[g, kind] += w
-            elif bits[i] << 1 != 0:
-                _add_double(limbs, g, bits[i], exponent, w, low)
+                special[g, _special_kind(b)] += w
+            elif b << 1 != 0:
+                _add_double(limbs, g, b, exponent, w, low)
         if i + 1 == n or run[i + 1] != r:
             totals[r] = _rounded(limbs, g, low, scratch)
             if special[g, 0] + special[g, 1] + special[g, 2] > 0:
                 totals[r] = _special(special, g)
+
+
+@njit(cache=True, nogil=True)
+def _special_kind(bits):  # type: ignore[no-untyped-def]
+    """0 for NaN, 1 for infinity, 2 for minus infinity."""
+    if bits & 0xFFFFFFFFFFFFF:
+        return 0
+    return 1 if bits > 0 else 2
 
 
 @njit(cache=True, nogil=True)
@@ -95,20 +102,23 @@ MOST_LIMBS = 6
 
 
 @njit(cache=True, nogil=True)
-def _plus(w0, w1, w2, a0, a1, a2):  # type: ignore[no-untyped-def]
-    """192-bit addition, words from low to high."""
+def _plus(w0, w1, w2, a0, a1, a2, carry):  # type: ignore[no-untyped-def]
+    """192-bit addition, words from low to high, with a carry coming in."""
     s0 = w0 + a0
-    c0 = np.uint64(1) if s0 < a0 else np.uint64(0)
-    t1 = w1 + a1
-    c1 = np.uint64(1) if t1 < a1 else np.uint64(0)
-    s1 = t1 + c0
-    c1 += np.uint64(1) if s1 < c0 else np.uint64(0)
+    c0 = np.uint64(s0 < a0)
+    s0 += carry
+    c0 |= np.uint64(s0 < carry)
+    s1 = w1 + a1
+    c1 = np.uint64(s1 < a1)
+    s1 += c0
+    c1 |= np.uint64(s1 < c0)
     return s0, s1, w2 + a2 + c1
 
 
 @njit(cache=True, nogil=True)
 def _minus(w0, w1, w2):  # type: ignore[no-untyped-def]
-    return _plus(~w0, ~w1, ~w2, np.uint64(1), np.uint64(0), np.uint64(0))
+    zero = np.uint64(0)
+    return _plus(~w0, ~w1, ~w2, zero, zero, zero, np.uint64(1))
 
 
 @njit(cache=True, nogil=True)
@@ -123,7 +133,7 @@ def _words(limbs, g):  # type: ignore[no-untyped-def]
         w0 = w0 << np.uint64(32)
         limb = limbs[g, j]
         fill = ~zero if limb < 0 else zero
-        w0, w1, w2 = _plus(w0, w1, w2, np.uint64(limb), fill, fill)
+        w0, w1, w2 = _plus(w0, w1, w2, np.uint64(limb), fill, fill, zero)
     return w0, w1, w2
 
 
@@ -142,10 +152,11 @@ def _store(limbs, g, w0, w1, w2):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _round_words(w0, w1, w2, low):  # type: ignore[no-untyped-def]
+def _round_words(w0, w1, w2, low, peek):  # type: ignore[no-untyped-def]
+    """The bits of the double nearest to the integer; `peek` is one double of scratch."""
     zero = np.uint64(0)
-    negative = (w2 >> np.uint64(63)) != zero
-    if negative:
+    sign = np.int64(w2) >> 63
+    if sign:
         w0, w1, w2 = _minus(w0, w1, w2)
     scale = 32 * low - ORIGIN + 128
     if w2 == zero:
@@ -155,36 +166,52 @@ def _round_words(w0, w1, w2, low):  # type: ignore[no-untyped-def]
             w2, w1 = w1, zero
             scale -= 64
             if w2 == zero:
-                return 0.0
-    lead = np.uint64(0)
-    x = w2
-    for by in (32, 16, 8, 4, 2, 1):
-        step = np.uint64(by)
-        if x >> (np.uint64(64) - step) == zero:
-            x <<= step
-            lead += step
+                return np.int64(0)
+    lead = _leading_zeros(w2, peek)
+    x = w2 << lead
     rest = w1
     if lead > zero:
         x |= w1 >> (np.uint64(64) - lead)
         rest = w1 << lead
-    mantissa = x >> np.uint64(11)
+    mantissa = np.int64(x >> np.uint64(11))
     tail = x & np.uint64(0x7FF)
     half = np.uint64(0x400)
-    sticky = rest != zero or w0 != zero
-    if tail > half or (tail == half and (sticky or (mantissa & np.uint64(1)) != zero)):
-        mantissa += np.uint64(1)
-    value = math.ldexp(float(mantissa), scale - np.int64(lead) + 11)
-    return -value if negative else value
+    if tail > half or (tail == half and ((rest | w0) != zero or mantissa & 1)):
+        mantissa += 1
+    power = scale - np.int64(lead) + 11
+    exponent = power + 1075
+    if 1 <= exponent <= 2045:
+        # the leading bit of the mantissa, or a carry beyond it, counts the exponent up
+        return (sign << 63) | (((exponent - 1) << 52) + mantissa)
+    peek[0] = math.ldexp(float(mantissa), power)
+    return (sign << 63) | peek.view(np.int64)[0]
 
 
 @njit(cache=True, nogil=True)
-def running_doubles_short(values, weight, run, group_of_run, limbs, special, low, totals):  # type: ignore[no-untyped-def]
-    """`running_doubles` for at most MOST_LIMBS limbs; weights are -1, 0 or 1."""
+def _leading_zeros(x, peek):  # type: ignore[no-untyped-def]
+    """Of a word that is not zero, read off the exponent of a double that holds it exactly."""
+    top = np.int64(x >> np.uint64(11))
+    if top:
+        peek[0] = float(top)
+        return np.uint64(52 + 1023 - (peek.view(np.int64)[0] >> 52))
+    peek[0] = float(np.int64(x))
+    return np.uint64(63 + 1023 - (peek.view(np.int64)[0] >> 52))
+
+
+@njit(cache=True, nogil=True)
+def running_doubles_short(values, order, weight, run, group_of_run, limbs, special, low, totals):  # type: ignore[no-untyped-def]
+    """`running_doubles` for at most MOST_LIMBS limbs; weights are -1, 0 or 1.
+
+    Whether a row comes or goes is a coin toss to the processor, so signs are applied by masks,
+    without branches.
+    """
     bits = values.view(np.int64)
+    out = totals.view(np.int64)
+    peek = np.zeros(1, np.float64)
     zero = np.uint64(0)
     w0, w1, w2 = zero, zero, zero
     last = -1
-    n = values.size
+    n = order.size
     for i in range(n):
         r = run[i]
         g = group_of_run[r]
@@ -193,30 +220,29 @@ def running_doubles_short(values, weight, run, group_of_run, limbs, special, low
                 _store(limbs, last, w0, w1, w2)
             w0, w1, w2 = _words(limbs, g)
             last = g
-        w = weight[i]
-        if w != 0:
-            exponent = (bits[i] >> 52) & 0x7FF
-            if exponent == 0x7FF:
-                kind = 0 if values[i] != values[i] else (1 if values[i] > 0 else 2)
-                special[g, kind] += w
-            elif bits[i] << 1 != 0:
-                mantissa = np.uint64(bits[i] & 0xFFFFFFFFFFFFF)
-                if exponent > 0:
-                    mantissa |= np.uint64(1) << np.uint64(52)
-                shift = max(exponent, 1) - 1075 + ORIGIN - 32 * low
-                by = np.uint64(shift & 63)
-                a = mantissa << by
-                b = mantissa >> (np.uint64(64) - by) if by > zero else zero
-                a0, a1, a2 = a, b, zero
-                if shift >= 128:
-                    a0, a1, a2 = zero, zero, a
-                elif shift >= 64:
-                    a0, a1, a2 = zero, a, b
-                if (bits[i] < 0) != (w < 0):
-                    a0, a1, a2 = _minus(a0, a1, a2)
-                w0, w1, w2 = _plus(w0, w1, w2, a0, a1, a2)
+        w = np.int64(weight[i])
+        bit = bits[order[i]]
+        exponent = (bit >> 52) & 0x7FF
+        if exponent == 0x7FF:
+            special[g, _special_kind(bit)] += w
+        elif w != 0:
+            mantissa = np.uint64(bit & 0xFFFFFFFFFFFFF)
+            if exponent > 0:
+                mantissa |= np.uint64(1) << np.uint64(52)
+            shift = max(exponent, 1) - 1075 + ORIGIN - 32 * low
+            by = np.uint64(shift & 63)
+            a = mantissa << by
+            b = (mantissa >> np.uint64(1)) >> (np.uint64(63) - by)
+            a0, a1, a2 = a, b, zero
+            if shift >= 128:
+                a0, a1, a2 = zero, zero, a
+            elif shift >= 64:
+                a0, a1, a2 = zero, a, b
+            flip = np.uint64((bit ^ w) >> 63)  # all ones to subtract, else zero
+            carry = flip & np.uint64(1)
+            w0, w1, w2 = _plus(w0, w1, w2, a0 ^ flip, a1 ^ flip, a2 ^ flip, carry)
         if i + 1 == n or run[i + 1] != r:
-            totals[r] = _round_words(w0, w1, w2, low)
+            out[r] = _round_words(w0, w1, w2, low, peek)
             if special[g, 0] + special[g, 1] + special[g, 2] > 0:
                 totals[r] = _special(special, g)
     if last >= 0:
@@ -224,14 +250,15 @@ def running_doubles_short(values, weight, run, group_of_run, limbs, special, low
 
 
 @njit(cache=True, nogil=True)
-def running_integers(values, weight, run, group_of_run, limbs, out):  # type: ignore[no-untyped-def]
+def running_integers(values, order, weight, run, group_of_run, limbs, out):  # type: ignore[no-untyped-def]
     """Running exact sums of int64, low and high 32 bits apart; `limbs` holds the groups' states
     and is advanced."""
-    for i in range(values.size):
+    for i in range(order.size):
         r = run[i]
         g = group_of_run[r]
-        limbs[g, 0] += weight[i] * (values[i] & _MASK)
-        limbs[g, 1] += weight[i] * (values[i] >> 32)
+        value = values[order[i]]
+        limbs[g, 0] += weight[i] * (value & _MASK)
+        limbs[g, 1] += weight[i] * (value >> 32)
         out[r, 0] = limbs[g, 0]
         out[r, 1] = limbs[g, 1]
 

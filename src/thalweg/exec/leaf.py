@@ -280,12 +280,20 @@ class TimeLeaf:
         return View(view.pack, view.ts[kept], rows[kept], hashes, erring)
 
     def _frame(self, pack: Pack, rows: Ints, columns: frozenset[str] | None = None) -> Frame:
-        taken = {
-            f.name: self.ctx.vector(pack, self.leaf.bare(f.name), f.type).take(rows)
+        whole = {
+            f.name: self.ctx.vector(pack, self.leaf.bare(f.name), f.type)
             for f in self.leaf.fields
             if columns is None or f.name in columns
         }
-        return Frame(taken, len(rows))
+        frame = Frame(whole, len(pack))
+        return frame if _is_everything(rows, len(pack)) else frame.take(rows)
+
+
+def _is_everything(rows: Ints, length: int) -> bool:
+    """Whether these positions are simply all, in order: then nothing has to be copied."""
+    if len(rows) != length or not length or rows[0] != 0 or rows[-1] != length - 1:
+        return False
+    return bool((rows[1:] > rows[:-1]).all())
 
 
 def _flat(arrays: Sequence[Ints]) -> Ints:

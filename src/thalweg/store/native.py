@@ -323,14 +323,16 @@ def hash_bytes_again(offsets, data):  # type: ignore[no-untyped-def]
 def split_runs(first, second, ts, order):  # type: ignore[no-untyped-def]
     """Cut rows in (first, second, time) order into groups and runs of equal time within them.
 
-    Returns the run of each sorted row, the group and time of each run, the first sorted row of
-    each group, and whether rows of one first hash differ in the second (then the order is wrong).
+    `second` may be empty: then the first hash tells all. Returns the run of each sorted row, the
+    group and time of each run, the first sorted row and the first run of each group, and whether
+    rows of one first hash differ in the second (then the order is wrong).
     """
     n = order.size
     run = np.empty(n, np.int64)
     group_of_run = np.empty(n, np.int64)
     instants = np.empty(n, np.int64)
     heads = np.empty(n, np.int64)
+    first_runs = np.empty(n, np.int64)
     runs = groups = 0
     collides = False
     for i in range(n):
@@ -340,15 +342,23 @@ def split_runs(first, second, ts, order):  # type: ignore[no-untyped-def]
             before = order[i - 1]
             if first[row] != first[before]:
                 fresh = True
-            elif second[row] != second[before]:
+            elif second.size and second[row] != second[before]:
                 fresh = True
                 collides = True
         if fresh:
             heads[groups] = i
+            first_runs[groups] = runs
             groups += 1
         if fresh or ts[row] != instants[runs - 1]:
             group_of_run[runs] = groups - 1
             instants[runs] = ts[row]
             runs += 1
         run[i] = runs - 1
-    return run, group_of_run[:runs], instants[:runs], heads[:groups], collides
+    return (
+        run,
+        group_of_run[:runs],
+        instants[:runs],
+        heads[:groups],
+        first_runs[:groups].copy(),
+        collides,
+    )
