@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -107,16 +108,20 @@ def test_local_cluster(tmp_path: Path, expected: dict[str, Any]) -> None:
     """Two executors in processes of their own, one core each."""
     for name in ("s1", "s2"):
         cases.write_files(tmp_path / name, STREAMS[name].table, (7,))
-    home = spark_home(tmp_path / "spark")
-    env = {**os.environ, "SPARK_HOME": str(home), "TMPDIR": str(home)}
-    env["JAVA_TOOL_OPTIONS"] = f"-Djava.io.tmpdir={home} -XX:TieredStopAtLevel=1"
-    command = [sys.executable, cases.__file__, "local-cluster[2,1,1024]", str(tmp_path)]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr[-4000:]
+    with tempfile.TemporaryDirectory(prefix="tw-") as short:  # sockets have short names only
+        _run_on_a_cluster(tmp_path, spark_home(Path(short, "spark")))
     for title in cases.ABROAD:
         table = pyarrow.feather.read_table(tmp_path / f"{cases.query_name(title)}.feather")
         what = difference(from_table(expected[title].results()), from_table(table))
         assert what is None, f"{title}\n{what}"
+
+
+def _run_on_a_cluster(root: Path, home: Path) -> None:
+    env = {**os.environ, "SPARK_HOME": str(home), "TMPDIR": str(home)}
+    env["JAVA_TOOL_OPTIONS"] = f"-Djava.io.tmpdir={home} -XX:TieredStopAtLevel=1"
+    command = [sys.executable, cases.__file__, "local-cluster[2,1,1024]", str(root)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr[-4000:]
 
 
 def spark_home(folder: Path) -> Path:

@@ -56,11 +56,6 @@ SETTINGS = (
         "workers start with compiled kernels and without a sweep after every task",
     ),
     Setting(
-        "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled",
-        "false",
-        "ingest and epochs share one pool of Python workers instead of starting two",
-    ),
-    Setting(
         "spark.sql.session.timeZone",
         "UTC",
         "time is UTC in Thalweg; another zone would shift TIMESTAMP text",
