@@ -338,12 +338,31 @@ def test_into(text: str, expected: tuple[Any, ...]) -> None:
     assert select(f"SELECT a FROM s INTO {text}").into == ast.IntoClause(*expected)
 
 
-def test_inner_joins_are_conditions() -> None:
-    query = select("SELECT * FROM a [NOW] JOIN b [NOW] ON a.x = b.x INNER JOIN c ON b.y = c.y")
-    assert [s.name for s in query.sources] == ["a", "b", "c"]
-    assert len(query.conditions) == 2
-    assert query.joins == ()
-    assert select("SELECT * FROM a CROSS JOIN b").joins == ()
+def shape(item: ast.FromItem) -> str:
+    if isinstance(item, ast.Source):
+        return item.name or "(...)"
+    on = "" if item.condition is None else f" ON {item.condition.sql()}"
+    return f"({shape(item.left)} {item.kind} {shape(item.right)}{on})"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "a [NOW] JOIN b [NOW] ON a.x = b.x INNER JOIN c ON b.y = c.y",
+            ["((a INNER b ON a.x = b.x) INNER c ON b.y = c.y)"],
+        ),
+        ("a CROSS JOIN b", ["(a CROSS b)"]),
+        ("a, b LEFT JOIN c ON b.x = c.x, d", ["a", "(b LEFT c ON b.x = c.x)", "d"]),
+        (
+            "a LEFT JOIN (b JOIN c ON b.y = c.y) ON a.x = b.x",
+            ["(a LEFT (b INNER c ON b.y = c.y) ON a.x = b.x)"],
+        ),
+        ("((a)) JOIN ((SELECT x FROM b)) s ON a.x = s.x", ["(a INNER (...) ON a.x = s.x)"]),
+    ],
+)
+def test_from_is_a_tree(text: str, expected: list[str]) -> None:
+    assert [shape(item) for item in select(f"SELECT * FROM {text}").from_items] == expected
 
 
 @pytest.mark.parametrize(
@@ -351,7 +370,7 @@ def test_inner_joins_are_conditions() -> None:
 )
 def test_other_joins_are_remembered(kind: str) -> None:
     query = select(f"SELECT * FROM a {kind} JOIN b ON a.x = b.x")
-    assert [j.kind for j in query.joins] == [kind.removesuffix(" OUTER")]
+    assert [getattr(i, "kind", None) for i in query.from_items] == [kind.removesuffix(" OUTER")]
 
 
 def test_distinct_and_all() -> None:

@@ -99,11 +99,25 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class JoinClause:
-    """An explicit JOIN that is not a plain inner one."""
+class JoinRef:
+    """Two items of FROM joined explicitly. `kind` is INNER, CROSS, NATURAL, or any of LEFT, RIGHT,
+    FULL, SEMI, ANTI and ASOF as written, without OUTER."""
 
     kind: str
+    left: FromItem
+    right: FromItem
+    condition: exp.Expr | None
     at: int
+
+
+FromItem = Source | JoinRef
+
+
+def sources_of(item: FromItem) -> tuple[Source, ...]:
+    """The sources of an item of FROM in the order of the text."""
+    if isinstance(item, Source):
+        return (item,)
+    return sources_of(item.left) + sources_of(item.right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +157,7 @@ class Select:
     kind: EmitKind | None
     distinct: bool
     items: tuple[exp.Expr, ...]
-    sources: tuple[Source, ...]
-    joins: tuple[JoinClause, ...]
+    from_items: tuple[FromItem, ...]
     conditions: tuple[exp.Expr, ...]
     group_by: tuple[exp.Expr, ...]
     grouping: str | None
@@ -157,6 +170,10 @@ class Select:
     into: IntoClause | None
     options: tuple[tuple[str, Any], ...]
     at: int
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        return tuple(s for item in self.from_items for s in sources_of(item))
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,8 @@ class _Binder:
         scope = self._scope()
         relation = self._windows(scope)
         body: Node = relation[0] if len(relation) == 1 else Join(tuple(relation))
-        predicates = self._predicates(scope, self.query.conditions)
+        on = [c for item in self.query.from_items for c in self._inner_conditions(item)]
+        predicates = self._predicates(scope, (*on, *self.query.conditions))
         if predicates:
             body = Filter(body, predicates)
         items = self._items(scope)
@@ -109,7 +110,6 @@ class _Binder:
     def _refuse_later(self) -> None:
         q = self.query
         for present, what in (
-            (q.joins, f"{q.joins[0].kind if q.joins else ''} JOIN"),
             (q.distinct, "SELECT DISTINCT"),
             (q.grouping, q.grouping or ""),
             (q.order_by, "ORDER BY"),
@@ -128,6 +128,15 @@ class _Binder:
                 self.fail(NotAvailableYet("MODEL is not available yet"), source.at)
 
     # -- FROM --------------------------------------------------------------------------------
+
+    def _inner_conditions(self, item: ast.FromItem) -> list[exp.Expr]:
+        """The ON of inner joins, which are conditions like any other."""
+        if isinstance(item, ast.Source):
+            return []
+        if item.kind not in ("INNER", "CROSS"):
+            self.fail(NotAvailableYet(f"{item.kind} JOIN is not available yet"), item.at)
+        own = [] if item.condition is None else [item.condition]
+        return self._inner_conditions(item.left) + self._inner_conditions(item.right) + own
 
     def _scope(self) -> Scope:
         scans: list[Scan] = []

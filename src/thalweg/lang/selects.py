@@ -9,9 +9,10 @@ from sqlglot.tokenizer_core import TokenType
 
 from thalweg.lang.ast import (
     ErrorClause,
+    FromItem,
     FromToWindow,
     IntoClause,
-    JoinClause,
+    JoinRef,
     LandmarkWindow,
     ModelClause,
     NowWindow,
@@ -69,15 +70,14 @@ def _select(c: Cursor) -> Select:
         c.word("ALL")
     items = c.listed(lambda: _item(c))
     c.need("FROM")
-    sources, joins, conditions = _from(c)
-    if c.word("WHERE"):
-        conditions = (*conditions, c.expression_())
+    from_items = c.listed(lambda: _joined(c))
+    conditions = (c.expression_(),) if c.word("WHERE") else ()
     group_by, grouping = _group_by(c)
     having = c.expression_() if c.word("HAVING") else None
     order_by = _order_by(c)
     limit = c.expression_() if c.word("LIMIT") else None
     select = Select(
-        kind, distinct, items, sources, joins, conditions, group_by, grouping, having, order_by,
+        kind, distinct, items, from_items, conditions, group_by, grouping, having, order_by,
         limit, (), None, (), None, (), at,
     )  # fmt: skip
     return _closing_clauses(c, select)
@@ -102,28 +102,39 @@ def _item(c: Cursor) -> exp.Expr:
     return node
 
 
-def _from(
-    c: Cursor,
-) -> tuple[tuple[Source, ...], tuple[JoinClause, ...], tuple[exp.Expr, ...]]:
-    sources = [_source(c)]
-    joins: list[JoinClause] = []
-    conditions: list[exp.Expr] = []
+def _joined(c: Cursor) -> FromItem:
+    """A source and what is joined to it; JOIN binds closer than the comma."""
+    item = _from_item(c)
     while True:
-        if c._match(TokenType.COMMA):
-            sources.append(_source(c))
-            continue
         kind, at = _join_kind(c)
         if kind is None:
-            return tuple(sources), tuple(joins), tuple(conditions)
-        sources.append(_source(c))
-        if kind not in ("INNER", "CROSS"):
-            joins.append(JoinClause(kind, at))
+            return item
+        right = _from_item(c)
+        condition = None
         if c.word("ON"):
-            conditions.append(c.expression_())
+            condition = c.expression_()
         elif c.peek("USING"):
             c.fail("USING is not part of the language", "write ON a.x = b.x")
         elif kind not in ("CROSS", "NATURAL"):
             c.unexpected("ON")
+        item = JoinRef(kind, item, right, condition, at)
+
+
+def _from_item(c: Cursor) -> FromItem:
+    if c._curr and c._curr.token_type == TokenType.L_PAREN and not _opens_select(c):
+        c._advance()
+        inner = _joined(c)
+        c.symbol(TokenType.R_PAREN, ")")
+        return inner
+    return _source(c)
+
+
+def _opens_select(c: Cursor) -> bool:
+    """Whether the parentheses ahead hold a SELECT, and not a join."""
+    at = c._index
+    while at < len(c._tokens) and c._tokens[at].token_type == TokenType.L_PAREN:
+        at += 1
+    return at < len(c._tokens) and c._tokens[at].text.upper() == "SELECT"
 
 
 def _join_kind(c: Cursor) -> tuple[str | None, int]:
