@@ -83,3 +83,25 @@ def test_hash_ranges_cover_the_hash_space_once(parts: int) -> None:
     assert ranges[0][0] == FULL_RANGE[0]
     assert ranges[-1][1] == FULL_RANGE[1]
     assert all(a[1] + 1 == b[0] for a, b in pairwise(ranges))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 50, 20_000])
+@pytest.mark.parametrize("distinct", [1, 7, 100_000])
+def test_a_directory_finds_what_a_merge_finds(n: int, distinct: int) -> None:
+    rng = np.random.default_rng(n * 31 + distinct)
+    hashes, ts = _keys(rng, n, distinct), rng.integers(-50, 50, n)
+    order = np.lexsort((ts, hashes))
+    hashes, ts = hashes[order], ts[order]
+    edges = np.array([0, 1, 2**63, 2**64 - 1], np.uint64)
+    needles = np.concatenate([edges, _keys(rng, 300, distinct + 3), hashes[:20]])
+    low = rng.integers(-60, 60, len(needles))
+    high = low + rng.integers(-3, 40, len(needles))
+    base, shift, starts = native.hash_directory(hashes)
+    few = native.match_few_ranges(
+        needles, low, high, hashes, ts, np.uint64(base), np.uint64(shift), starts
+    )
+    every = native.match_ranges(needles, low, high, hashes, ts)
+    assert few[2] == every[2]
+    assert (few[1] == every[1]).all()
+    found = few[1] > 0
+    assert (few[0][found] == every[0][found]).all()

@@ -72,10 +72,10 @@ def accumulator(call: AggregateCall, prefix: str) -> Accumulator:
 def sign_runs(weight: Signs, ends: Ints | None, runs: Runs, loaded: Loaded, rows: str) -> Signed:
     """Changes ready for accumulators; `rows` names the state column that counts members."""
     ordered = weight[runs.order]
-    return Signed(runs, ordered, ends, _running_counts(ordered, runs, loaded.ints(rows)))
+    return Signed(runs, ordered, ends, running_counts(ordered, runs, loaded.ints(rows)))
 
 
-def _running_counts(weight: Signs, runs: Runs, init: Ints) -> Ints:
+def running_counts(weight: Signs, runs: Runs, init: Ints) -> Ints:
     """Counts of all versions: the stored ones, then one per run."""
     versions = np.empty(runs.groups + runs.runs, np.int64)
     versions[: runs.groups] = init
@@ -96,7 +96,7 @@ def _counted(used: Signs, signed: Signed, loaded: Loaded, name: str) -> Ints:
     runs = signed.runs
     if used is signed.weight and np.array_equal(init, signed.members[: runs.groups]):
         return signed.members
-    return _running_counts(used, runs, init)
+    return running_counts(used, runs, init)
 
 
 @dataclass(slots=True)

@@ -104,13 +104,13 @@ def _evaluated(
         kept = np.flatnonzero(bad < 0)
         changes = changes.take(kept)
         found = [v.take(kept) for v in found]
-    keys = [_normalized(v) for v in found[: len(grouping.keys)]]
+    keys = [normalized(v) for v in found[: len(grouping.keys)]]
     rest = iter(found[len(grouping.keys) :])
     arguments = [None if a.call.argument is None else next(rest) for a in grouping.aggregates]
     return keys, arguments, changes
 
 
-def _normalized(vector: Vector) -> Vector:
+def normalized(vector: Vector) -> Vector:
     """Group keys show one zero and one NaN."""
     if not vector.type.is_float:
         return vector
@@ -143,13 +143,13 @@ def _before(versions: Vector, heads: Ints, groups: int) -> Vector:
     """The version before each run: the run before it, or the group's stored state."""
 
     if not isinstance(versions.data, np.ndarray):
-        return versions.take(_shifted(np.arange(len(versions)), heads, groups))
-    valid = None if versions.valid is None else _shifted(versions.valid, heads, groups)
-    errors = None if versions.errors is None else _shifted(versions.errors, heads, groups)
-    return Vector(versions.type, _shifted(versions.data, heads, groups), valid, errors)
+        return versions.take(shifted(np.arange(len(versions)), heads, groups))
+    valid = None if versions.valid is None else shifted(versions.valid, heads, groups)
+    errors = None if versions.errors is None else shifted(versions.errors, heads, groups)
+    return Vector(versions.type, shifted(versions.data, heads, groups), valid, errors)
 
 
-def _shifted(array: Any, heads: Ints, groups: int) -> Any:
+def shifted(array: Any, heads: Ints, groups: int) -> Any:
     moved = np.empty(len(array) - groups, array.dtype)
     moved[1:] = array[groups:-1]
     moved[heads] = array[:groups]
@@ -170,7 +170,7 @@ def _revisions(
     versions = {n.name: a.values() for n, a in zip(grouping.aggregates, accumulators, strict=True)}
     new |= {name: _tail(vector, runs.groups) for name, vector in versions.items()}
     there = _there(grouping, counts, loaded, runs.groups)
-    had = _shifted(there, heads, runs.groups)
+    had = shifted(there, heads, runs.groups)
     has = there[runs.groups :]
     unchanged = had == has
     for vector in versions.values():
@@ -187,7 +187,7 @@ def _repeats(versions: Vector, heads: Ints, groups: int) -> Mask:
     if versions.type.is_float:
         unknown = np.isnan(versions.data)
         if unknown.any():
-            same |= unknown[groups:] & _shifted(unknown, heads, groups)
+            same |= unknown[groups:] & shifted(unknown, heads, groups)
     if versions.valid is not None:
         valid = versions.valid[groups:]
         same = (same | ~valid) & _like_before(versions.valid, heads, groups)

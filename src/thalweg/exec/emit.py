@@ -20,7 +20,7 @@ from thalweg.exec.ordering import row_codes
 from thalweg.exec.vector import Mask, Vector, from_arrow
 from thalweg.plan.expr import Column
 from thalweg.plan.logical import EmitKind, TimeWindow
-from thalweg.plan.physical import QueryPlan
+from thalweg.plan.physical import Block, QueryPlan
 from thalweg.plan.types import to_arrow
 from thalweg.store import native
 from thalweg.store.packs import TIME, PackMeta
@@ -29,20 +29,20 @@ SIGN, COUNT = "__sign", "__count"
 
 
 def project(
-    ctx: TaskContext, plan: QueryPlan, frame: Frame, ts: Ints, note: bool
+    ctx: TaskContext, block: Block, frame: Frame, ts: Ints, note: bool
 ) -> tuple[Frame, Ints | None]:
     """The output columns, and which rows have them (None: all); a row with an error is rejected."""
     kept: Ints | None = None
-    if plan.grouping is not None:
+    if block.grouping is not None:
         good = _without_errors(ctx, frame, ts, frame.columns, note)
         frame, kept = _cut(frame, kept, good)
-    if plan.having and frame.length:
-        judged = judge(plan.having, frame.columns, frame.length, ctx)
+    if block.having and frame.length:
+        judged = judge(block.having, frame.columns, frame.length, ctx)
         if note and len(judged.erring):
             reject(judged, frame, _at(ts, kept), ctx)
         frame, kept = _cut(frame, kept, judged.passing)
     columns = {
-        c.name: evaluate(c.expr, frame.columns, frame.length, ctx.functions) for c in plan.columns
+        c.name: evaluate(c.expr, frame.columns, frame.length, ctx.functions) for c in block.columns
     }
     good = _without_errors(ctx, frame, _at(ts, kept), columns, note)
     return _cut(Frame(columns, frame.length), kept, good)
@@ -76,32 +76,34 @@ def _without_errors(
     return np.flatnonzero(~bad)
 
 
-def projected(ctx: TaskContext, plan: QueryPlan, changes: Changes, note: bool) -> Changes:
-    frame, rows = project(ctx, plan, changes.frame, changes.ts, note)
+def projected(ctx: TaskContext, block: Block, changes: Changes, note: bool) -> Changes:
+    frame, rows = project(ctx, block, changes.frame, changes.ts, note)
     return Changes(
         frame, _at(changes.ts, rows), changes.signs if rows is None else changes.signs[rows]
     )
 
 
-def revised(ctx: TaskContext, plan: QueryPlan, revisions: Revisions) -> Changes:
-    """Old rows vanish, new rows appear; a revision that changes nothing visible is dropped."""
+def revised(ctx: TaskContext, block: Block, revisions: Revisions, only_new: bool) -> Changes:
+    """Old rows vanish, new rows appear; a revision that changes nothing visible is dropped.
+
+    With `only_new` the caller has no use for what vanishes."""
     changed = ~revisions.unchanged
     new_rows = np.flatnonzero(revisions.has & changed)
     fresh = _picked(revisions.new, new_rows)
-    new, kept_new = project(ctx, plan, fresh, revisions.ts[new_rows], True)
+    new, kept_new = project(ctx, block, fresh, revisions.ts[new_rows], True)
     new_run = _at(new_rows, kept_new)
-    if plan.kind is EmitKind.ISTREAM and not plan.needs_netting and _shows_all(plan):
+    if only_new and _shows_all(block):
         return Changes(new, revisions.ts[new_run], np.ones(len(new_run), np.int8))
     old_rows = np.flatnonzero(revisions.had & changed)
     gone = _picked(revisions.old(), old_rows)
-    old, kept_old = project(ctx, plan, gone, revisions.ts[old_rows], False)
+    old, kept_old = project(ctx, block, gone, revisions.ts[old_rows], False)
     old_run = _at(old_rows, kept_old)
     drop_old, drop_new = _unchanged(old, old_run, new, new_run, len(revisions.ts))
     old, old_run = old.take(np.flatnonzero(~drop_old)), old_run[~drop_old]
     new, new_run = new.take(np.flatnonzero(~drop_new)), new_run[~drop_new]
     vanish = Changes(old, revisions.ts[old_run], np.full(len(old_run), -1, np.int8))
     appear = Changes(new, revisions.ts[new_run], np.ones(len(new_run), np.int8))
-    return concat_changes([vanish, appear], plan.schema)
+    return concat_changes([vanish, appear], block.schema)
 
 
 def _picked(frame: Frame, rows: Ints) -> Frame:
@@ -109,11 +111,11 @@ def _picked(frame: Frame, rows: Ints) -> Frame:
     return frame if len(rows) == frame.length else frame.take(rows)
 
 
-def _shows_all(plan: QueryPlan) -> bool:
+def _shows_all(block: Block) -> bool:
     """Whether a changed group row always is a changed output row."""
-    assert plan.grouping is not None
-    shown = {c.expr.name for c in plan.columns if isinstance(c.expr, Column)}
-    return not plan.having and all(a.name in shown for a in plan.grouping.aggregates)
+    assert block.grouping is not None
+    shown = {c.expr.name for c in block.columns if isinstance(c.expr, Column)}
+    return not block.having and all(a.name in shown for a in block.grouping.aggregates)
 
 
 def _unchanged(
@@ -164,13 +166,11 @@ def emission_instants(
 ) -> Ints:
     """Instants with an arrival on an input (all of it, not this task's share), or boundaries."""
     found = []
+    since = max(ctx.since, start + 1)
+    for slide in plan.slides:
+        found.append(windows.boundaries(slide, since, ctx.until))
     for leaf, metas in zip(plan.leaves, packs, strict=True):
-        if leaf.is_table:
-            continue
-        window = leaf.window
-        if isinstance(window, TimeWindow) and window.slide is not None:
-            since = max(ctx.since, start + 1)
-            found.append(windows.boundaries(window.slide, since, ctx.until))
+        if leaf.is_table or (isinstance(leaf.window, TimeWindow) and leaf.window.slide is not None):
             continue
         for meta in metas:
             if meta.max_ts >= ctx.since and meta.min_ts < ctx.until:

@@ -12,16 +12,18 @@ from thalweg.exec.upkeep import (
     CleanResult,
     CleanTask,
     FoldResult,
+    FoldRowsTask,
     FoldTask,
     MergeResult,
     MergeTask,
     clean,
     fold,
+    fold_rows,
     merge,
 )
 from thalweg.store.packs import PackCache
 
-Job = StepTask | CleanTask | MergeTask | FoldTask
+Job = StepTask | CleanTask | MergeTask | FoldTask | FoldRowsTask
 Result = StepResult | CleanResult | MergeResult | FoldResult
 
 
@@ -39,7 +41,9 @@ def execute(job: Job, cache: PackCache, functions: Mapping[str, UserFunction]) -
         return clean(job, cache, functions)
     if isinstance(job, MergeTask):
         return merge(job, cache, functions)
-    return fold(job, cache, functions)
+    if isinstance(job, FoldTask):
+        return fold(job, cache, functions)
+    return fold_rows(job, cache, functions)
 
 
 def execute_all(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +60,9 @@ class Matches:
     ends: Ints | None
 
 
+_FEW = 64  # this many rows to a needle, and a directory beats going through them
+
+
 class LeafReader(Protocol):
     """What pipelines ask of a leaf."""
 
@@ -91,7 +94,8 @@ class InstantSet:
 class View:
     """The rows of one pack that pass a leaf's filters, within the task's share.
 
-    `hashes` is there when the share has a key; entries are then in (hash, time) order.
+    `hashes` is there when the share has a key; entries are then in (hash, time) order. `ascending`
+    says that `rows` are in the order of the pack.
     """
 
     pack: Pack
@@ -99,9 +103,40 @@ class View:
     rows: Ints | None
     hashes: Hashes | None
     erring: list[Reject]
+    ascending: bool
+    directory: tuple[Any, Any, Ints] | None = None
+
+    def matches(self, hashes: Hashes, low: Ints, high: Ints) -> tuple[Ints, Ints, int]:
+        """For each needle where its rows with low ≤ time ≤ high begin and how many they are, and
+        how many in all."""
+        assert self.hashes is not None
+        if len(hashes) * _FEW > len(self.ts) or not len(self.ts):
+            return native.match_ranges(hashes, low, high, self.hashes, self.ts)  # type: ignore[no-any-return]
+        if self.directory is None:
+            base, shift, starts = native.hash_directory(self.hashes)
+            self.directory = np.uint64(base), np.uint64(shift), starts
+        return native.match_few_ranges(  # type: ignore[no-any-return]
+            hashes, low, high, self.hashes, self.ts, *self.directory
+        )
 
     def picked(self, positions: Ints) -> Ints:
         return positions if self.rows is None else self.rows[positions]
+
+    def between(self, low: int, high: int) -> Ints:
+        """Positions with low ≤ time < high; a large pack is not searched for them."""
+        if not self.ascending or not self.pack.has_time_index:
+            return native.rows_between(self.ts, low, high)  # type: ignore[no-any-return]
+        found = self.pack.rows_between(low, high)
+        if self.rows is None or not len(self.rows):
+            return found if self.rows is None else self.rows
+        first, last = self.rows[0], self.rows[-1]
+        if last - first + 1 == len(self.rows):
+            inside: Ints = found[(found >= first) & (found <= last)] - first
+            return inside
+        at = np.searchsorted(self.rows, found)
+        here = at < len(self.rows)
+        here[here] = self.rows[at[here]] == found[here]
+        return at[here].astype(np.int64)
 
 
 class TimeLeaf:
@@ -158,7 +193,7 @@ class TimeLeaf:
             if meta.max_ts < low or meta.min_ts >= high or not meta.rows:
                 continue
             view = self._view(meta)
-            positions = native.rows_between(view.ts, low, high)
+            positions = view.between(low, high)
             if only_at is not None and len(positions):
                 assert self.window is not None
                 ends = windows.ends(self.window, view.ts[positions])
@@ -195,10 +230,7 @@ class TimeLeaf:
             if meta.max_ts < bottom or meta.min_ts > top or not meta.rows:
                 continue
             view = self._view(meta, key)
-            assert view.hashes is not None
-            begin, count, total = native.match_ranges(
-                needles.hashes, low, high, view.hashes, view.ts
-            )
+            begin, count, total = view.matches(needles.hashes, low, high)
             if total:
                 needle, positions = native.expand_ranges(begin, count, total)
                 found.append(needle)
@@ -246,9 +278,10 @@ class TimeLeaf:
         return found  # type: ignore[no-any-return]
 
     def _built(self, pack: Pack, key: Key, keyed: bool) -> View:
-        ts, rows, hashes = pack.ts, None, None
+        ts, rows, hashes, ascending = pack.ts, None, None, True
         if key or keyed:
             index = pack.index(key)
+            ascending = index.rows is None
             if key == self.share.key:
                 index = index.within(self.share.low, self.share.high)
             ts, rows, hashes = index.ts, index.rows, index.hashes
@@ -257,7 +290,7 @@ class TimeLeaf:
                 len(pack) * p // self.share.parts for p in (self.share.part, self.share.part + 1)
             ]
             rows, ts = np.arange(*cuts), ts[cuts[0] : cuts[1]]
-        view = View(pack, ts, rows, hashes, [])
+        view = View(pack, ts, rows, hashes, [], ascending)
         predicates = self.leaf.filters + self.leaf.hints
         return self._filtered(view, predicates) if predicates else view
 
@@ -277,7 +310,7 @@ class TimeLeaf:
                     for i, (p, row) in enumerate(zip(judged.predicates, judged.erring, strict=True))
                 ]
         hashes = None if view.hashes is None else view.hashes[kept]
-        return View(view.pack, view.ts[kept], rows[kept], hashes, erring)
+        return View(view.pack, view.ts[kept], rows[kept], hashes, erring, view.ascending)
 
     def _frame(self, pack: Pack, rows: Ints, columns: frozenset[str] | None = None) -> Frame:
         whole = {

@@ -17,7 +17,7 @@ from thalweg.exec.frame import Changes, Frame, Ints, concat_changes
 from thalweg.exec.leaf import InstantSet, LeafReader, Needles
 from thalweg.plan.expr import columns_of
 from thalweg.plan.logical import Schema
-from thalweg.plan.physical import Pipeline, Probe, QueryPlan
+from thalweg.plan.physical import Block, Pipeline, Probe
 from thalweg.store import native
 from thalweg.store.hashing import hash_columns
 
@@ -27,19 +27,19 @@ _SORT_NEEDLES = 20_000
 class Joined:
     """The joined relation's changes in this epoch."""
 
-    def __init__(self, ctx: TaskContext, plan: QueryPlan, leaves: Sequence[LeafReader]) -> None:
+    def __init__(self, ctx: TaskContext, block: Block, leaves: Sequence[LeafReader]) -> None:
         self.ctx = ctx
-        self.plan = plan
+        self.block = block
         self.leaves = leaves
-        self._used_above = _used_above(plan)
+        self._used_above = _used_above(block)
         self.schema: Schema = tuple(
-            f for leaf in plan.leaves for f in leaf.fields if f.name in self._used_above
+            f for leaf in block.leaves for f in leaf.fields if f.name in self._used_above
         )
 
     def arrivals(self, want_ends: bool = False) -> Changes:
         """Results that appear, with the ends of their lifetimes where wanted and known."""
         parts = []
-        for pipeline in self.plan.pipelines:
+        for pipeline in self.block.pipelines:
             source = self.leaves[pipeline.leaf].arrivals()
             parts.append(self._run(pipeline, source, departing=False, want_ends=want_ends))
         return self._judged(concat_changes(parts, self.schema), note_rejects=True)
@@ -47,7 +47,7 @@ class Joined:
     def departures(self, only_at: InstantSet | None = None) -> Changes:
         """Results that vanish; with `only_at` at least those that vanish at such instants."""
         parts = []
-        for pipeline in self.plan.pipelines:
+        for pipeline in self.block.pipelines:
             source = self.leaves[pipeline.leaf].departures(only_at)
             parts.append(self._run(pipeline, source, departing=True, want_ends=False))
         return self._judged(concat_changes(parts, self.schema), note_rejects=False)
@@ -85,7 +85,7 @@ class Joined:
         merged.frame = Frame({**merged.frame.columns, **found.frame.columns}, len(found.needle))
         if merged.ends is not None and found.ends is not None:
             merged.ends = np.minimum(merged.ends, found.ends)
-        elif not self.plan.leaves[probe.leaf].is_table:
+        elif not self.block.leaves[probe.leaf].is_table:
             merged.ends = None
         if predicates and len(merged):
             judged = judge(predicates, merged.frame.columns, len(merged), self.ctx)
@@ -94,22 +94,22 @@ class Joined:
 
     def _judged(self, changes: Changes, *, note_rejects: bool) -> Changes:
         """Predicates that may raise, asked of whole results only."""
-        if not self.plan.top or not len(changes):
+        if not self.block.top or not len(changes):
             return changes
-        judged = judge(self.plan.top, changes.frame.columns, len(changes), self.ctx)
+        judged = judge(self.block.top, changes.frame.columns, len(changes), self.ctx)
         if note_rejects and len(judged.erring):
             reject(judged, changes.frame, changes.ts, self.ctx)
         return changes.take(judged.passing)
 
 
-def _used_above(plan: QueryPlan) -> frozenset[str]:
+def _used_above(block: Block) -> frozenset[str]:
     """Columns that somebody looks at after the join."""
-    exprs = [p.expr for p in plan.top]
-    if plan.grouping is not None:
-        exprs += [k.expr for k in plan.grouping.keys]
-        exprs += [a.call for a in plan.grouping.aggregates]
+    exprs = [p.expr for p in block.top]
+    if block.grouping is not None:
+        exprs += [k.expr for k in block.grouping.keys]
+        exprs += [a.call for a in block.grouping.aggregates]
     else:
-        exprs += [c.expr for c in plan.columns]
+        exprs += [c.expr for c in block.columns]
     return frozenset(c for e in exprs for c in columns_of(e))
 
 

@@ -18,10 +18,9 @@ from thalweg.exec.filters import judge, reject
 from thalweg.exec.frame import AFTER_TIME, Changes, Frame, Ints, empty_frame
 from thalweg.exec.leaf import InstantSet, Matches, Needles, Share
 from thalweg.exec.ordering import lexical_order, order_codes
-from thalweg.exec.vector import Vector, from_arrow
+from thalweg.exec.vector import Vector, arrow_vector, from_arrow
 from thalweg.plan.logical import RowWindow
 from thalweg.plan.physical import Leaf
-from thalweg.plan.types import from_arrow as type_from_arrow
 from thalweg.store import native
 from thalweg.store.hashing import Hashes, hash_columns
 from thalweg.store.packs import TIME, Key, PackMeta
@@ -93,7 +92,7 @@ class RowLeaf:
 
     def _ordered(self, table: pa.Table) -> _Content:
         ts = table.column(TIME).to_numpy()
-        vectors = {n: _vector(table, n) for n in self.leaf.stream_columns}
+        vectors = {n: arrow_vector(table, n) for n in self.leaf.stream_columns}
         partition = [vectors[self.leaf.bare(c)] for c in self.window.partition_by]
         codes = [c for v in partition for c in _group_keys(v)]
         tie = [vectors[n] for n in (*self.leaf.order_by, *self.leaf.stream_columns)]
@@ -180,7 +179,7 @@ class RowLeaf:
 
     def _index(self, key: Key) -> tuple[Hashes, Ints, Ints]:
         if key not in self._by_key:
-            names = [f"{self.leaf.alias}.{c}" for c in key]
+            names = [self.leaf.full(c) for c in key]
             arrays = [self._frame.columns[n].to_arrow() for n in names]
             hashes = hash_columns(arrays, self._frame.length)
             ts = self._content.ts[self._kept]
@@ -189,11 +188,7 @@ class RowLeaf:
         return self._by_key[key]
 
     def has_null_keys(self, key: Key) -> bool:
-        return any(self._frame.columns[f"{self.leaf.alias}.{c}"].valid is not None for c in key)
-
-
-def _vector(table: pa.Table, name: str) -> Vector:
-    return from_arrow(table.column(name), type_from_arrow(table.schema.field(name).type))
+        return any(self._frame.columns[self.leaf.full(c)].valid is not None for c in key)
 
 
 def _group_keys(vector: Vector) -> list[Ints]:

@@ -8,14 +8,17 @@ its arguments; running it again writes the same rows under other names.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
+from thalweg.exec import slots
 from thalweg.exec.aggregate import aggregate
 from thalweg.exec.context import TaskContext, rejects_table
+from thalweg.exec.counted import count
+from thalweg.exec.derived import DerivedLeaf
 from thalweg.exec.emit import (
     emission_instants,
     output_table,
@@ -25,22 +28,23 @@ from thalweg.exec.emit import (
     select_sign,
 )
 from thalweg.exec.expressions import UserFunction
-from thalweg.exec.frame import Changes, concat_changes
+from thalweg.exec.frame import Changes, Frame, concat_changes
 from thalweg.exec.groupstate import StatePack
 from thalweg.exec.leaf import InstantSet, LeafReader, Share, TimeLeaf
 from thalweg.exec.mjoin import Joined
 from thalweg.exec.netting import net
 from thalweg.exec.rowleaf import RowLeaf
-from thalweg.plan.logical import EmitKind
-from thalweg.plan.physical import QueryPlan, RoutingKind
-from thalweg.store.packs import FULL_RANGE, Key, PackCache, PackMeta, arrange, write_pack
+from thalweg.plan.logical import EmitKind, Schema
+from thalweg.plan.physical import Block, Leaf, Merged, QueryPlan, RoutingKind
+from thalweg.plan.types import to_arrow
+from thalweg.store.packs import FULL_RANGE, TIME, Key, PackCache, PackMeta, arrange, write_pack
 
 
 @dataclass(frozen=True, slots=True)
 class StepTask:
     """Everything a step needs to know.
 
-    `packs` are per leaf; `state` maps slots (`groups`, `bag`, `leaf0`, ...) to packs, oldest
+    `packs` are per leaf of the plan; `state` maps slots (see `exec/slots.py`) to packs, oldest
     first. `start` is the query's first instant, None while there is none.
     """
 
@@ -91,87 +95,168 @@ class _Step:
         self.ctx = ctx
         self.plan = task.plan
         self.result = StepResult(task.query)
-        self.leaves = [self._leaf(i) for i in range(len(self.plan.leaves))]
-        self.joined = Joined(ctx, self.plan, self.leaves)
+        self._changes: list[Changes] = []
+        self._places = _places(task.plan)
 
-    def _leaf(self, i: int) -> LeafReader:
-        leaf, task = self.plan.leaves[i], self.task
-        share = self._share(i)
+    # -- the relations' changes --------------------------------------------------------------
+
+    def output_changes(self) -> Changes:
+        """What the answer's relation becomes as output; relations below it come first."""
+        plan = self.plan
+        last = len(plan.relations) - 1
+        for number in range(last):
+            self._changes.append(net(self._relation(number)))
+        if plan.kind is EmitKind.RSTREAM:
+            return self._repeated(self._relation(last))
+        only_new = plan.kind is EmitKind.ISTREAM
+        changes = self._relation(last, only_new=only_new)
+        if plan.needs_netting:
+            changes = net(changes)
+        return select_sign(changes, plan.kind)
+
+    def _relation(self, number: int, only_new: bool = False) -> Changes:
+        """All changes of a relation; with `only_new`, of what vanishes only what netting needs."""
+        relation = self.plan.relations[number]
+        if isinstance(relation, Block):
+            return self._block(number, relation, only_new)
+        inputs = [self._renamed(i, relation.schema) for i in relation.inputs]
+        if isinstance(relation, Merged):
+            return concat_changes(inputs, relation.schema)
+        name = slots.slot(number, slots.COUNTS)
+        stored = self.task.state.get(name, ())
+        found = count(self.ctx, relation.rule, inputs, relation.schema, stored)
+        self._keep(name, found.state)
+        return found.changes
+
+    def _renamed(self, number: int, schema: Schema) -> Changes:
+        """Columns of an input by position, under the names they have from here on."""
+        changes = self._changes[number]
+        own = self.plan.relations[number].schema
+        columns = {
+            new.name: changes.frame.columns[old.name] for new, old in zip(schema, own, strict=True)
+        }
+        return Changes(Frame(columns, len(changes)), changes.ts, changes.signs)
+
+    def _block(self, number: int, block: Block, only_new: bool) -> Changes:
+        leaves = [self._leaf(number, block, i) for i in range(len(block.leaves))]
+        joined = Joined(self.ctx, block, leaves)
+        if block.grouping is not None:
+            return self._grouped(number, block, joined, only_new)
+        return self._plain(block, joined, only_new)
+
+    def _plain(self, block: Block, joined: Joined, only_new: bool) -> Changes:
+        appear = projected(self.ctx, block, joined.arrivals(), note=True)
+        if only_new and not self.plan.needs_netting:
+            return appear
+        at = InstantSet(appear.ts) if only_new else None
+        vanish = projected(self.ctx, block, joined.departures(at), note=False)
+        return concat_changes([appear, vanish], block.schema)
+
+    def _grouped(self, number: int, block: Block, joined: Joined, only_new: bool) -> Changes:
+        task = self.task
+        assert block.grouping is not None
+        needs_ends = any(a.call.function in ("min", "max") for a in block.grouping.aggregates)
+        known = needs_ends and all(_has_ends(leaf) for leaf in block.leaves)
+        appear = joined.arrivals(want_ends=known)
+        vanish = joined.departures()
+        if known:
+            if appear.ends is None:
+                appear.ends = np.empty(0, np.int64)
+            vanish.ends = np.zeros(len(vanish), np.int64)
+        changes = concat_changes([appear, vanish], joined.schema)
+        if known and changes.ends is None:
+            changes.ends = np.zeros(len(changes), np.int64)
+        begins = task.start is not None and task.since <= task.start < task.until
+        name = slots.slot(number, slots.GROUPS)
+        found = aggregate(
+            self.ctx,
+            block.grouping,
+            changes,
+            task.state.get(name, ()),
+            task.start if begins else None,
+        )
+        self._keep(name, found.state, sides=found.sides)
+        skip_old = only_new and not self.plan.needs_netting
+        return revised(self.ctx, block, found.revisions, skip_old)
+
+    def _repeated(self, changes: Changes) -> Changes:
+        task = self.task
+        if task.start is None:
+            return changes.take(np.empty(0, np.int64))
+        name = slots.slot(len(self.plan.relations) - 1, slots.BAG)
+        stored = [self.ctx.cache.open(s.meta.name).table for s in task.state.get(name, ())]
+        instants = emission_instants(self.ctx, self.plan, task.packs, task.start)
+        emitted, bag = repeat(self.plan, stored, changes, instants)
+        self._keep(name, bag.table)
+        return emitted
+
+    # -- leaves ------------------------------------------------------------------------------
+
+    def _leaf(self, number: int, block: Block, i: int) -> LeafReader:
+        leaf = block.leaves[i]
+        if leaf.source is not None:
+            return self._derived(number, block, i)
+        place = self._places[number, i]
+        share = self._share(place)
         if leaf.is_row_window:
-            slot = f"leaf{i}"
-            stored = [s.meta for s in task.state.get(slot, ())]
-            rows = RowLeaf(self.ctx, leaf, i, task.packs[i], share, stored)
-            self._keep(slot, rows.state(), share.key)
-            return rows
-        return TimeLeaf(self.ctx, leaf, i, task.packs[i], share)
+            return self._row_window(number, i, leaf, self.task.packs[place], share)
+        return TimeLeaf(self.ctx, leaf, i, self.task.packs[place], share)
 
-    def _share(self, i: int) -> Share:
-        key: Key = self.plan.routing.columns[i]
-        if self.plan.leaves[i].is_table:
+    def _row_window(
+        self, number: int, i: int, leaf: Leaf, packs: Sequence[PackMeta], share: Share
+    ) -> LeafReader:
+        name = slots.slot(number, slots.LEAF, i)
+        stored = [s.meta for s in self.task.state.get(name, ())]
+        rows = RowLeaf(self.ctx, leaf, i, packs, share, stored)
+        self._keep(name, rows.state(), (share.key,) if share.key else ())
+        return rows
+
+    def _derived(self, number: int, block: Block, i: int) -> LeafReader:
+        leaf = block.leaves[i]
+        assert leaf.source is not None
+        changes = self._changes[leaf.source]
+        probed = tuple(
+            {p.target: None for pipe in block.pipelines for p in pipe.probes if p.leaf == i}
+        )
+        if leaf.emits is not None:
+            return self._emitted(number, i, leaf, changes, probed)
+        name = slots.slot(number, slots.ROWS, i)
+        stored = [s.meta for s in self.task.state.get(name, ())]
+        rows = DerivedLeaf(self.ctx, leaf, i, changes, stored)
+        if probed:
+            self._keep(name, rows.state(), probed)
+        return rows
+
+    def _emitted(
+        self, number: int, i: int, leaf: Leaf, changes: Changes, keys: tuple[Key, ...]
+    ) -> LeafReader:
+        """The stream a relation emits, kept as packs for as long as the window reaches back."""
+        assert leaf.emits is not None
+        name = slots.slot(number, slots.STREAM, i)
+        stored = [s.meta for s in self.task.state.get(name, ())]
+        emitted = select_sign(changes, leaf.emits)
+        if len(emitted):
+            columns = {
+                f.name: emitted.frame.columns[f.name].to_arrow().cast(to_arrow(f.type))
+                for f in self.plan.relations[leaf.source or 0].schema
+            }
+            table = arrange(pa.table(columns), emitted.ts, keys)
+            meta = self.write(name, table)
+            self.result.state[name] = StatePack(meta)
+            stored.append(meta)
+        if leaf.is_row_window:
+            return self._row_window(number, i, leaf, stored, Share(()))
+        return TimeLeaf(self.ctx, leaf, i, stored, Share(()))
+
+    def _share(self, place: int) -> Share:
+        key: Key = self.plan.routing.columns[place]
+        if self.plan.leaves[place].is_table:
             return Share(())
         if self.plan.routing.kind is RoutingKind.KEYS:
             return Share(key, self.task.low, self.task.high)
         if self.plan.routing.kind is RoutingKind.ANY:
             return Share((), part=self.task.part, parts=self.task.parts)
         return Share(())
-
-    # -- the relation's changes --------------------------------------------------------------
-
-    def output_changes(self) -> Changes:
-        plan = self.plan
-        changes = self._grouped() if plan.grouping is not None else self._plain()
-        if plan.kind is EmitKind.RSTREAM:
-            return self._repeated(changes)
-        if plan.needs_netting:
-            changes = net(changes)
-        return select_sign(changes, plan.kind)
-
-    def _plain(self) -> Changes:
-        ctx, plan = self.ctx, self.plan
-        appear = projected(ctx, plan, self.joined.arrivals(), note=True)
-        if plan.kind is EmitKind.ISTREAM:
-            if not plan.needs_netting:
-                return appear
-            at = InstantSet(appear.ts)
-            vanish = projected(ctx, plan, self.joined.departures(at), note=False)
-        else:
-            vanish = projected(ctx, plan, self.joined.departures(), note=False)
-        return concat_changes([appear, vanish], plan.schema)
-
-    def _grouped(self) -> Changes:
-        plan, task = self.plan, self.task
-        assert plan.grouping is not None
-        needs_ends = any(a.call.function in ("min", "max") for a in plan.grouping.aggregates)
-        known = needs_ends and not any(leaf.is_row_window for leaf in plan.leaves)
-        appear = self.joined.arrivals(want_ends=known)
-        vanish = self.joined.departures()
-        if known:
-            if appear.ends is None:
-                appear.ends = np.empty(0, np.int64)
-            vanish.ends = np.zeros(len(vanish), np.int64)
-        changes = concat_changes([appear, vanish], self.joined.schema)
-        if known and changes.ends is None:
-            changes.ends = np.zeros(len(changes), np.int64)
-        begins = task.start is not None and task.since <= task.start < task.until
-        found = aggregate(
-            self.ctx,
-            plan.grouping,
-            changes,
-            task.state.get("groups", ()),
-            task.start if begins else None,
-        )
-        self._keep("groups", found.state, None, found.sides)
-        return revised(self.ctx, plan, found.revisions)
-
-    def _repeated(self, changes: Changes) -> Changes:
-        task = self.task
-        if task.start is None:
-            return changes.take(np.empty(0, np.int64))
-        stored = [self.ctx.cache.open(s.meta.name).table for s in task.state.get("bag", ())]
-        instants = emission_instants(self.ctx, self.plan, task.packs, task.start)
-        emitted, bag = repeat(self.plan, stored, changes, instants)
-        self._keep("bag", bag.table, None)
-        return emitted
 
     # -- writing -----------------------------------------------------------------------------
 
@@ -189,15 +274,30 @@ class _Step:
         self,
         slot: str,
         table: pa.Table | None,
-        key: Key | None,
+        keys: tuple[Key, ...] = (),
         sides: Mapping[str, pa.Table] | None = None,
     ) -> None:
-        """Write new state; `key` arranges it so that another split of tasks can slice it."""
+        """Write new state; `keys` arrange it, so that it can be probed or split otherwise."""
         if table is None or not table.num_rows:
             return
-        if key:
-            ts = table.column("__ts").to_numpy()
-            table = arrange(table.drop_columns(["__ts"]), ts, [key])
+        if keys:
+            ts = table.column(TIME).to_numpy()
+            table = arrange(table.drop_columns([TIME]), ts, keys)
         meta = self.write(slot, table)
         written = tuple((p, self.write(f"{slot}-{p}", t).name) for p, t in (sides or {}).items())
         self.result.state[slot] = StatePack(meta, written)
+
+
+def _has_ends(leaf: Leaf) -> bool:
+    """Whether a row's end is known when it appears."""
+    return not leaf.is_row_window and (leaf.source is None or leaf.emits is not None)
+
+
+def _places(plan: QueryPlan) -> dict[tuple[int, int], int]:
+    """Where the packs of a relation's leaf are in the task's list."""
+    found: dict[tuple[int, int], int] = {}
+    for number, relation in enumerate(plan.relations):
+        for i, leaf in enumerate(relation.leaves if isinstance(relation, Block) else ()):
+            if leaf.is_stored:
+                found[number, i] = len(found)
+    return found

@@ -12,8 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from thalweg.exec.derived import WEIGHT
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.groupstate import HASH, ROWS, SECOND, StatePack
+from thalweg.exec.ordering import row_codes
+from thalweg.exec.vector import arrow_vector
 from thalweg.store.packs import TIME, Key, PackCache, PackMeta, arrange, write_pack
 
 
@@ -134,6 +137,54 @@ def fold(task: FoldTask, cache: PackCache, functions: Mapping[str, UserFunction]
     table = pa.table({n: pa.array(v[keep]) for n, v in columns.items()})
     meta = write_pack(cache.storage, _name(task.prefix, task.slot), table)
     return FoldResult(task.query, task.slot, old, StatePack(meta, tuple(sides)))
+
+
+@dataclass(frozen=True, slots=True)
+class FoldRowsTask:
+    """Several packs of rows into one: weighted rows are added up, others forgotten before `low`."""
+
+    query: str
+    slot: str
+    packs: tuple[StatePack, ...]
+    columns: tuple[str, ...]
+    keys: tuple[Key, ...]
+    weighted: bool
+    low: int
+    prefix: str
+
+
+def fold_rows(
+    task: FoldRowsTask, cache: PackCache, functions: Mapping[str, UserFunction]
+) -> FoldResult:
+    names = [*task.columns, *([WEIGHT] if task.weighted else []), TIME]
+    tables = [cache.open(p.meta.name).table.select(names) for p in task.packs]
+    whole = pa.concat_tables(tables).combine_chunks()
+    whole = _summed(whole, task.columns) if task.weighted else _since(whole, task.low)
+    old = tuple(p.meta.name for p in task.packs)
+    if not whole.num_rows:
+        return FoldResult(task.query, task.slot, old, None)
+    ts = whole.column(TIME).to_numpy()
+    arranged = arrange(whole.drop_columns([TIME]), ts, task.keys)
+    meta = write_pack(cache.storage, _name(task.prefix, task.slot), arranged)
+    return FoldResult(task.query, task.slot, old, StatePack(meta))
+
+
+def _since(table: pa.Table, low: int) -> pa.Table:
+    return table.take(pa.array(np.flatnonzero(table.column(TIME).to_numpy() >= low)))
+
+
+def _summed(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Rows of equal content as one, their weights added; those that cancel are gone."""
+    vectors = [arrow_vector(table, name) for name in columns]
+    _, first, code = np.unique(
+        row_codes(vectors, table.num_rows), return_index=True, return_inverse=True
+    )
+    weight = np.zeros(len(first), np.int64)
+    np.add.at(weight, code.reshape(-1), table.column(WEIGHT).to_numpy())
+    kept = np.flatnonzero(weight)
+    rows = table.take(pa.array(first[kept]))
+    at = rows.column_names.index(WEIGHT)
+    return rows.set_column(at, WEIGHT, pa.array(weight[kept]))
 
 
 def _stacked(tables: Sequence[pa.Table]) -> tuple[dict[str, np.ndarray], np.ndarray]:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from thalweg.plan.expr import Literal
 from thalweg.plan.types import INTERVAL, NULL, TIMESTAMP, DataType, to_arrow
+from thalweg.plan.types import from_arrow as type_from_arrow
 
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.uint8]
@@ -222,6 +223,11 @@ def constant(literal: Literal, length: int) -> Vector:
             literal.type, pa.repeat(pa.scalar(literal.value, to_arrow(literal.type)), length)
         )
     return Vector(literal.type, np.broadcast_to(np.array([literal.value], wanted), length))
+
+
+def arrow_vector(table: pa.Table, name: str) -> Vector:
+    """A column of a table by its own type."""
+    return from_arrow(table.column(name), type_from_arrow(table.schema.field(name).type))
 
 
 def concat(vectors: Sequence[Vector]) -> Vector:

@@ -178,9 +178,13 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class SetOperation:
+    """`options` are those written after a right side in parentheses; otherwise the right side has
+    them."""
+
     operator: str
     left: Query
     right: Query
+    options: tuple[tuple[str, Any], ...]
     at: int
 
 

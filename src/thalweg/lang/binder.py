@@ -21,7 +21,8 @@ from thalweg.errors import (
 )
 from thalweg.lang import ast
 from thalweg.lang.parser import place
-from thalweg.lang.scope import Scope
+from thalweg.lang.scope import Scope, Visible
+from thalweg.plan import functions
 from thalweg.plan.bounded import verdict
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef
 from thalweg.plan.expr import AggregateCall, Column, Expr, Predicate, columns_of, walk
@@ -29,6 +30,8 @@ from thalweg.plan.logical import (
     NOW,
     UNBOUNDED,
     Aggregate,
+    Count,
+    CountRule,
     Emit,
     EmitKind,
     Field,
@@ -37,36 +40,139 @@ from thalweg.plan.logical import (
     Named,
     NamedAggregate,
     Node,
+    OuterJoin,
+    OuterKind,
     Project,
     RowWindow,
     Scan,
     TimeWindow,
+    Union,
     Window,
     WindowSpec,
 )
+from thalweg.plan.logical import walk as walk_nodes
 from thalweg.plan.query import ALLOWED_OPTIONS, BoundQuery, QueryOptions
-from thalweg.plan.types import NULL
+from thalweg.plan.types import NULL, DataType
 
 
 def bind(query: ast.Query, catalog: Catalog, text: str) -> BoundQuery:
     """The bound query, or a refusal. `text` is what error places point into."""
-    if isinstance(query, ast.SetOperation):
-        raise NotAvailableYet(f"{query.operator} is not available yet").at(
-            text, *place(text, query.at)
-        )
-    binder = _Binder(query, catalog, text)
-    bound = BoundQuery(binder.root(), binder.options(), text)
-    found = verdict(bound.root)
-    if found.reasons and not bound.options.unbounded:
-        binder.fail(
-            UnboundedState(
-                "the query's state would grow for ever: " + "; ".join(found.reasons),
-                remedy="give the stream a window such as [RANGE 1 HOUR], or say "
-                "WITH (unbounded = true)",
-            ),
-            query.at,
-        )
+    found = _bind(query, catalog, text)
+    if not any(isinstance(n, Scan) and not n.is_table for n in walk_nodes(found.node)):
+        raise BindError(
+            "a continuous query needs at least one stream",
+            remedy="a query over tables alone is a Spark query: use engine.spark.sql",
+        ).at(text, *place(text, query.at))
+    bound = BoundQuery(Emit(found.node, found.kind), found.options, text)
+    state = verdict(bound.root)
+    if state.reasons and not bound.options.unbounded:
+        raise UnboundedState(
+            "the query's state would grow for ever: " + "; ".join(state.reasons),
+            remedy="give the stream a window such as [RANGE 1 HOUR], or say "
+            "WITH (unbounded = true)",
+        ).at(text, *place(text, query.at))
     return bound
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A query as a relation, and how it is to be emitted."""
+
+    node: Node
+    kind: EmitKind
+    options: QueryOptions
+
+
+def _bind(query: ast.Query, catalog: Catalog, text: str) -> _Found:
+    if isinstance(query, ast.SetOperation):
+        return _combined(query, catalog, text)
+    return _Binder(query, catalog, text).found()
+
+
+_COUNTING = {
+    "EXCEPT": CountRule.EXCEPT,
+    "EXCEPT ALL": CountRule.EXCEPT_ALL,
+    "INTERSECT": CountRule.INTERSECT,
+    "INTERSECT ALL": CountRule.INTERSECT_ALL,
+}
+
+
+def _combined(query: ast.SetOperation, catalog: Catalog, text: str) -> _Found:
+    """UNION, EXCEPT, INTERSECT. ISTREAM and the like are said in the first SELECT, WITH in the
+    last, and are about the whole."""
+    left, right = (_bind(q, catalog, text) for q in (query.left, query.right))
+    given = _written_kind(query.right)
+    if given is not None:
+        raise BindError(
+            f"{given.value} belongs to the first SELECT of {query.operator}",
+            remedy="it is about the whole; to combine streams, put each into FROM (SELECT ...)",
+        ).at(text, *place(text, query.at))
+    nodes = _alike(query, left.node, right.node, text)
+    kind = _written_kind(query.left) or EmitKind.RELATION
+    options = _options(query, text) if query.options else right.options
+    if query.operator in _COUNTING:
+        return _Found(Count(_COUNTING[query.operator], nodes), kind, options)
+    members = [m for n in nodes for m in (n.members if isinstance(n, Union) else (n,))]
+    union = Union(tuple(members))
+    if query.operator == "UNION ALL":
+        return _Found(union, kind, options)
+    return _Found(Count(CountRule.DISTINCT, (union,)), kind, options)
+
+
+def _written_kind(query: ast.Query) -> EmitKind | None:
+    while isinstance(query, ast.SetOperation):
+        query = query.left
+    return query.kind
+
+
+def _alike(query: ast.SetOperation, left: Node, right: Node, text: str) -> tuple[Node, Node]:
+    """Both sides with the same types, column by column."""
+
+    def fail(message: str) -> NoReturn:
+        raise TypeMismatch(message).at(text, *place(text, query.at))
+
+    if len(left.schema) != len(right.schema):
+        fail(
+            f"{query.operator} needs as many columns on both sides, found {len(left.schema)} and "
+            f"{len(right.schema)}"
+        )
+    types = []
+    for a, b in zip(left.schema, right.schema, strict=True):
+        common = functions.common_type([a.type, b.type])
+        if common is None:
+            fail(f"{query.operator} cannot bring {a.name} {a.type} and {b.name} {b.type} together")
+        types.append(common)
+    return _cast(left, types), _cast(right, types)
+
+
+def _cast(node: Node, types: list[DataType]) -> Node:
+    if all(f.type == t for f, t in zip(node.schema, types, strict=True)):
+        return node
+    columns = tuple(
+        Named(f.name, functions.cast(f.column(), t))
+        for f, t in zip(node.schema, types, strict=True)
+    )
+    return Project(node, columns)
+
+
+@dataclass(slots=True)
+class _Items:
+    """What an item of FROM brings: relations to join, the sources in view, and conditions."""
+
+    members: list[Node]
+    sources: list[Visible]
+    conditions: list[exp.Expr]
+
+
+_OUTER = {
+    "LEFT": OuterKind.LEFT,
+    "RIGHT": OuterKind.LEFT,
+    "FULL": OuterKind.FULL,
+    "SEMI": OuterKind.SEMI,
+    "LEFT SEMI": OuterKind.SEMI,
+    "ANTI": OuterKind.ANTI,
+    "LEFT ANTI": OuterKind.ANTI,
+}
 
 
 @dataclass(slots=True)
@@ -78,31 +184,39 @@ class _Binder:
     def fail(self, error: ThalwegError, at: int) -> NoReturn:
         raise error.at(self.text, *place(self.text, at))
 
-    def root(self) -> Emit:
+    def found(self) -> _Found:
         self._refuse_later()
-        scope = self._scope()
-        relation = self._windows(scope)
-        body: Node = relation[0] if len(relation) == 1 else Join(tuple(relation))
-        on = [c for item in self.query.from_items for c in self._inner_conditions(item)]
-        predicates = self._predicates(scope, (*on, *self.query.conditions))
-        if predicates:
-            body = Filter(body, predicates)
-        items = self._items(scope)
+        items = self._from()
+        scope = Scope(self.catalog, tuple(items.sources), self.text)
+        body = self._filtered(items, scope, self.query.conditions)
+        selected = self._items(scope)
         aggregated = bool(self.query.group_by) or self.query.having is not None
-        aggregated |= any(_aggregates(e) for _, e, _ in items)
+        aggregated |= any(_aggregates(e) for _, e, _ in selected)
         if aggregated:
-            body, items = self._aggregate(scope, body, items)
-        columns = tuple(Named(name, expr) for name, expr, _ in items)
-        return Emit(Project(body, columns), self._kind(aggregated))
+            body, selected = self._aggregate(scope, body, selected)
+        node: Node = Project(body, tuple(Named(name, expr) for name, expr, _ in selected))
+        if self.query.distinct:
+            node = Count(CountRule.DISTINCT, (node,))
+        return _Found(node, self._kind(aggregated), _options(self.query, self.text))
+
+    def _filtered(self, items: _Items, scope: Scope, conditions: tuple[exp.Expr, ...] = ()) -> Node:
+        members = items.members
+        body = members[0] if len(members) == 1 else Join(tuple(members))
+        predicates = self._predicates(scope, (*items.conditions, *conditions))
+        return Filter(body, predicates) if predicates else body
 
     def _kind(self, aggregated: bool) -> EmitKind:
         if self.query.kind is not None:
             return self.query.kind
-        first = self.query.sources[0]
-        bare = len(self.query.sources) == 1 and first.window is None and not aggregated
-        return EmitKind.ISTREAM if bare and self._is_stream(first) else EmitKind.RELATION
+        first = self.query.from_items[0]
+        plain = len(self.query.from_items) == 1 and not aggregated and not self.query.distinct
+        if not plain or not isinstance(first, ast.Source) or first.window is not None:
+            return EmitKind.RELATION
+        return EmitKind.ISTREAM if self._is_stream(first) else EmitKind.RELATION
 
     def _is_stream(self, source: ast.Source) -> bool:
+        if source.subquery is not None:
+            return _bind(source.subquery, self.catalog, self.text).kind is not EmitKind.RELATION
         return isinstance(self.catalog.relation(source.name or ""), StreamDef)
 
     # -- what later versions bring -----------------------------------------------------------
@@ -110,7 +224,6 @@ class _Binder:
     def _refuse_later(self) -> None:
         q = self.query
         for present, what in (
-            (q.distinct, "SELECT DISTINCT"),
             (q.grouping, q.grouping or ""),
             (q.order_by, "ORDER BY"),
             (q.limit is not None, "LIMIT"),
@@ -122,45 +235,72 @@ class _Binder:
             if present:
                 self.fail(NotAvailableYet(f"{what} is not available yet"), q.at)
         for source in q.sources:
-            if source.subquery is not None:
-                self.fail(NotAvailableYet("subqueries in FROM are not available yet"), source.at)
             if source.models:
                 self.fail(NotAvailableYet("MODEL is not available yet"), source.at)
 
     # -- FROM --------------------------------------------------------------------------------
 
-    def _inner_conditions(self, item: ast.FromItem) -> list[exp.Expr]:
-        """The ON of inner joins, which are conditions like any other."""
-        if isinstance(item, ast.Source):
-            return []
-        if item.kind not in ("INNER", "CROSS"):
-            self.fail(NotAvailableYet(f"{item.kind} JOIN is not available yet"), item.at)
-        own = [] if item.condition is None else [item.condition]
-        return self._inner_conditions(item.left) + self._inner_conditions(item.right) + own
+    def _from(self) -> _Items:
+        self._refuse_twins()
+        found = _Items([], [], [])
+        for item in self.query.from_items:
+            one = self._from_item(item)
+            found.members += one.members
+            found.sources += one.sources
+            found.conditions += one.conditions
+        return found
 
-    def _scope(self) -> Scope:
-        scans: list[Scan] = []
-        for source in self.query.sources:
-            scan = self._scan(source)
-            if any(s.alias.lower() == scan.alias.lower() for s in scans):
+    def _refuse_twins(self) -> None:
+        seen: set[str] = set()
+        for i, source in enumerate(self.query.sources):
+            alias = _alias(source, i)
+            if alias.lower() in seen:
                 self.fail(
                     DuplicateName(
-                        f"two sources are called {scan.alias}", remedy="give one of them an alias"
+                        f"two sources are called {alias}", remedy="give one of them an alias"
                     ),
                     source.at,
                 )
-            scans.append(scan)
-        if all(s.is_table for s in scans):
-            self.fail(
-                BindError(
-                    "a continuous query needs at least one stream",
-                    remedy="a query over tables alone is a Spark query: use engine.spark.sql",
-                ),
-                self.query.at,
-            )
-        return Scope(self.catalog, tuple(scans), self.text)
+            seen.add(alias.lower())
 
-    def _scan(self, source: ast.Source) -> Scan:
+    def _from_item(self, item: ast.FromItem) -> _Items:
+        if isinstance(item, ast.Source):
+            return self._source(item)
+        left, right = self._from_item(item.left), self._from_item(item.right)
+        if item.kind in ("INNER", "CROSS"):
+            own = [] if item.condition is None else [item.condition]
+            return _Items(
+                left.members + right.members,
+                left.sources + right.sources,
+                left.conditions + right.conditions + own,
+            )
+        if item.kind == "NATURAL":
+            error = BindError("NATURAL JOIN is not part of the language", remedy="write ON")
+            self.fail(error, item.at)
+        if item.kind not in _OUTER:
+            self.fail(NotAvailableYet(f"{item.kind} JOIN is not available yet"), item.at)
+        return self._outer(item, left, right)
+
+    def _outer(self, item: ast.JoinRef, left: _Items, right: _Items) -> _Items:
+        assert item.condition is not None, "the parser wants ON"
+        both = Scope(self.catalog, (*left.sources, *right.sources), self.text)
+        predicates = self._predicates(both, (item.condition,))
+        nodes = [
+            self._filtered(side, Scope(self.catalog, tuple(side.sources), self.text))
+            for side in (left, right)
+        ]
+        kind = _OUTER[item.kind]
+        if item.kind == "RIGHT":
+            nodes.reverse()
+        node = OuterJoin(kind, nodes[0], nodes[1], predicates)
+        sources = left.sources if kind in (OuterKind.SEMI, OuterKind.ANTI) else both.sources
+        types = {f.name: f for f in node.schema}
+        shown = [Visible(s.alias, tuple(types[f.name] for f in s.fields)) for s in sources]
+        return _Items([node], shown, [])
+
+    def _source(self, source: ast.Source) -> _Items:
+        if source.subquery is not None:
+            return self._subquery(source)
         name = source.name or ""
         found = self.catalog.relation(name)
         if found is None:
@@ -169,30 +309,51 @@ class _Binder:
                 UnknownName(f"unknown stream or table {name}", remedy=did_you_mean(name, known)),
                 source.at,
             )
-        alias = source.alias or name.rsplit(".", 1)[-1]
+        alias = _alias(source, 0)
         if "." in alias:
             self.fail(BindError(f"the alias {alias} may not contain a dot"), source.at)
         fields = tuple(Field(f"{alias}.{f.name}", f.type, f.nullable) for f in found.fields)
-        return Scan(found.name, alias, fields, isinstance(found, TableDef))
+        visible = Visible(alias, fields)
+        scan = Scan(found.name, alias, fields, isinstance(found, TableDef))
+        if not scan.is_table:
+            return _Items([Window(scan, self._window(source, visible))], [visible], [])
+        if source.window is not None:
+            self.fail(
+                WindowMisuse(
+                    f"{scan.relation} is a table; only streams have windows",
+                    remedy="drop the window",
+                ),
+                source.at,
+            )
+        return _Items([scan], [visible], [])
 
-    def _windows(self, scope: Scope) -> list[Node]:
-        nodes: list[Node] = []
-        for source, scan in zip(self.query.sources, scope.scans, strict=True):
-            if scan.is_table:
-                if source.window is not None:
-                    self.fail(
-                        WindowMisuse(
-                            f"{scan.relation} is a table; only streams have windows",
-                            remedy="drop the window",
-                        ),
-                        source.at,
-                    )
-                nodes.append(scan)
-            else:
-                nodes.append(Window(scan, self._window(scope, source, scan)))
-        return nodes
+    def _subquery(self, source: ast.Source) -> _Items:
+        assert source.subquery is not None
+        inner = _bind(source.subquery, self.catalog, self.text)
+        alias = _alias(source, self.query.sources.index(source))
+        fields = tuple(replace(f, name=f"{alias}.{f.name}") for f in inner.node.schema)
+        columns = tuple(
+            Named(new.name, old.column())
+            for new, old in zip(fields, inner.node.schema, strict=True)
+        )
+        visible = Visible(alias, fields)
+        renamed = Project(inner.node, columns)
+        if inner.kind is EmitKind.RELATION:
+            if source.window is not None:
+                self.fail(
+                    WindowMisuse(
+                        "the subquery gives a relation; only streams have windows",
+                        remedy="drop the window, or make it a stream with SELECT ISTREAM",
+                    ),
+                    source.at,
+                )
+            return _Items([renamed], [visible], [])
+        if inner.kind is EmitKind.RSTREAM:
+            self.fail(NotAvailableYet("RSTREAM in a subquery is not available yet"), source.at)
+        stream = Emit(renamed, inner.kind)
+        return _Items([Window(stream, self._window(source, visible))], [visible], [])
 
-    def _window(self, scope: Scope, source: ast.Source, scan: Scan) -> WindowSpec:
+    def _window(self, source: ast.Source, visible: Visible) -> WindowSpec:
         window = source.window
         if window is None or isinstance(window, ast.UnboundedWindow):
             return UNBOUNDED
@@ -203,16 +364,16 @@ class _Binder:
                 self.fail(WindowMisuse("a window cannot slide by nothing"), source.at)
             return TimeWindow(window.range, window.slide)
         if isinstance(window, ast.RowsWindow):
-            return self._row_window(scope, source, scan, window)
+            return self._row_window(source, visible, window)
         word = type(window).__name__.removesuffix("Window").upper()
         self.fail(NotAvailableYet(f"{word} windows are not available yet"), source.at)
 
     def _row_window(
-        self, scope: Scope, source: ast.Source, scan: Scan, window: ast.RowsWindow
+        self, source: ast.Source, visible: Visible, window: ast.RowsWindow
     ) -> RowWindow:
         if window.rows < 1:
             self.fail(WindowMisuse("a row window holds at least one row"), source.at)
-        own = replace(scope, scans=(scan,)) if window.partition_by else scope
+        own = Scope(self.catalog, (visible,), self.text)
         by = [own.bind(e) for e in window.partition_by]
         if not all(isinstance(e, Column) for e in by):
             self.fail(WindowMisuse("PARTITION BY takes columns of the stream"), source.at)
@@ -237,9 +398,9 @@ class _Binder:
 
     def _item(self, scope: Scope, node: exp.Expr) -> list[tuple[str, Expr, exp.Expr]]:
         if isinstance(node, exp.Star):
-            fields = [f for s in scope.scans for f in s.fields]
+            fields = [f for s in scope.sources for f in s.fields]
         elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-            fields = list(scope.scan_named(node.table, node).fields)
+            fields = list(scope.source_named(node.table, node).fields)
         else:
             name, inner = _output_name(node)
             if name.startswith("__"):
@@ -293,41 +454,39 @@ class _Binder:
                 scope.fail(BindError(f"GROUP BY {node.name}: there is no such column"), node)
             return items[int(node.name) - 1][1]
         if isinstance(node, exp.Column) and not node.table:
-            names = {f.name.split(".", 1)[1].lower() for s in scope.scans for f in s.fields}
+            names = {f.name.split(".", 1)[1].lower() for s in scope.sources for f in s.fields}
             for name, expr, _ in items:
                 if name.lower() == node.name.lower() and name.lower() not in names:
                     return expr
         return scope.bind(node)
 
-    # -- WITH --------------------------------------------------------------------------------
 
-    def options(self) -> QueryOptions:
-        chosen: dict[str, Any] = {}
-        for key, value in self.query.options:
-            name = key.lower()
-            allowed = ALLOWED_OPTIONS.get(name)
-            if allowed is None:
-                self.fail(
-                    UnknownName(
-                        f"unknown option {key}", remedy=did_you_mean(name, ALLOWED_OPTIONS)
-                    ),
-                    self.query.at,
-                )
-            chosen[name] = self._option(name, value, allowed)
-        return QueryOptions(**chosen)
+def _options(query: ast.Query, text: str) -> QueryOptions:
+    """What WITH says."""
+    chosen: dict[str, Any] = {}
+    for key, value in query.options:
+        name = key.lower()
+        allowed = ALLOWED_OPTIONS.get(name)
+        if allowed is None:
+            raise UnknownName(
+                f"unknown option {key}", remedy=did_you_mean(name, ALLOWED_OPTIONS)
+            ).at(text, *place(text, query.at))
+        try:
+            chosen[name] = _option(name, value, allowed)
+        except BindError as error:
+            raise error.at(text, *place(text, query.at)) from None
+    return QueryOptions(**chosen)
 
-    def _option(self, name: str, value: Any, allowed: tuple[Any, ...] | type) -> Any:
-        if isinstance(allowed, type):
-            if type(value) is allowed:
-                return value
-            wanted = {"bool": "true or false", "int": "a whole number"}[allowed.__name__]
-            self.fail(BindError(f"option {name} takes {wanted}, not {value!r}"), self.query.at)
-        if str(value).lower() in allowed:
-            return str(value).lower()
-        self.fail(
-            BindError(f"option {name} cannot be {value!r}", remedy="one of " + ", ".join(allowed)),
-            self.query.at,
-        )
+
+def _option(name: str, value: Any, allowed: tuple[Any, ...] | type) -> Any:
+    if isinstance(allowed, type):
+        if type(value) is allowed:
+            return value
+        wanted = {"bool": "true or false", "int": "a whole number"}[allowed.__name__]
+        raise BindError(f"option {name} takes {wanted}, not {value!r}")
+    if str(value).lower() in allowed:
+        return str(value).lower()
+    raise BindError(f"option {name} cannot be {value!r}", remedy="one of " + ", ".join(allowed))
 
 
 @dataclass(slots=True)
@@ -361,6 +520,12 @@ class _Lift:
         if not args:
             return expr
         return replace(expr, args=tuple(self._lift(a) for a in args))  # type: ignore[call-arg]
+
+
+def _alias(source: ast.Source, position: int) -> str:
+    if source.name is None:
+        return source.alias or f"subquery_{position + 1}"
+    return source.alias or source.name.rsplit(".", 1)[-1]
 
 
 def _conjuncts(node: exp.Expr) -> list[exp.Expr]:

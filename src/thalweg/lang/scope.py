@@ -24,7 +24,7 @@ from thalweg.lang.parser import offset_of, place
 from thalweg.plan import functions
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.expr import AggregateCall, Expr, Literal, UserCall
-from thalweg.plan.logical import Scan
+from thalweg.plan.logical import Schema
 from thalweg.plan.types import (
     BIGINT,
     BOOLEAN,
@@ -96,12 +96,20 @@ _BINARY: dict[type[exp.Expr], str] = {
 _UNARY: dict[type[exp.Expr], str] = {exp.Not: "not", exp.Neg: "neg", exp.BitwiseNot: "~"}
 
 
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """A source in view: its alias and its columns, named `alias.column`."""
+
+    alias: str
+    fields: Schema
+
+
 @dataclass(slots=True)
 class Scope:
     """The sources in view, and the text for error places."""
 
     catalog: Catalog
-    scans: tuple[Scan, ...]
+    sources: tuple[Visible, ...]
     text: str
 
     # -- errors ------------------------------------------------------------------------------
@@ -169,13 +177,13 @@ class Scope:
         if isinstance(node.this, exp.Star):
             self.fail(BindError("* is only allowed as an item of SELECT"), node)
         if table:
-            scan = self.scan_named(table, node)
-            found = [f for f in scan.fields if _bare(f.name).lower() == name.lower()]
+            source = self.source_named(table, node)
+            found = [f for f in source.fields if _bare(f.name).lower() == name.lower()]
             if not found:
-                known = [_bare(f.name) for f in scan.fields]
+                known = [_bare(f.name) for f in source.fields]
                 self.fail(
                     UnknownName(
-                        f"{scan.alias} has no column {name}", remedy=did_you_mean(name, known)
+                        f"{source.alias} has no column {name}", remedy=did_you_mean(name, known)
                     ),
                     node,
                 )
@@ -183,20 +191,20 @@ class Scope:
         return self._bare_column(node, name)
 
     def _bare_column(self, node: exp.Expr, name: str) -> Expr:
-        found = [f for s in self.scans for f in s.fields if _bare(f.name).lower() == name.lower()]
+        found = [f for s in self.sources for f in s.fields if _bare(f.name).lower() == name.lower()]
         if not found:
-            known = [_bare(f.name) for s in self.scans for f in s.fields]
+            known = [_bare(f.name) for s in self.sources for f in s.fields]
             self.fail(UnknownName(f"unknown column {name}", remedy=did_you_mean(name, known)), node)
         if len(found) > 1:
             owners = " or ".join(f.name for f in found)
             self.fail(AmbiguousName(f"column {name} is ambiguous", remedy=f"write {owners}"), node)
         return found[0].column()
 
-    def scan_named(self, alias: str, node: exp.Expr | int | None) -> Scan:
-        for scan in self.scans:
-            if scan.alias.lower() == alias.lower():
-                return scan
-        known = [s.alias for s in self.scans]
+    def source_named(self, alias: str, node: exp.Expr | int | None) -> Visible:
+        for source in self.sources:
+            if source.alias.lower() == alias.lower():
+                return source
+        known = [s.alias for s in self.sources]
         self.fail(UnknownName(f"unknown source {alias}", remedy=did_you_mean(alias, known)), node)
 
     # -- functions ---------------------------------------------------------------------------

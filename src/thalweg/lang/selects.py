@@ -49,7 +49,10 @@ def parse_select(c: Cursor) -> Query:
         c._advance()
         if c.word("ALL"):
             operator += " ALL"
-        left = SetOperation(operator, left, _operand(c), at)
+        left = SetOperation(operator, left, _operand(c), (), at)
+    if isinstance(left, SetOperation) and c.peek("WITH"):
+        c._advance()
+        left = replace(left, options=c.options())
     return left
 
 

@@ -10,13 +10,15 @@ from dataclasses import dataclass
 
 from thalweg.plan.logical import (
     Aggregate,
+    Count,
+    CountRule,
     Emit,
     EmitKind,
     Join,
     Node,
+    OuterJoin,
     RowWindow,
     Scan,
-    TimeWindow,
     Window,
     walk,
 )
@@ -35,34 +37,54 @@ class Verdict:
 
 
 def verdict(root: Emit) -> Verdict:
-    endless = [_name(n) for n in walk(root) if _is_endless(n)]
-    reasons: list[str] = []
-    join = next((n for n in walk(root) if isinstance(n, Join)), None)
-    aggregate = next((n for n in walk(root) if isinstance(n, Aggregate)), None)
-    if endless and join is not None and _stream_count(join) > 1:
-        reasons.append(f"a join must keep every row of {_listed(endless)}")
-    if endless and aggregate is not None and aggregate.keys:
-        reasons.append(f"GROUP BY over all of {_listed(endless)} keeps every group ever seen")
-    if endless and aggregate is None and root.kind is EmitKind.RSTREAM:
-        reasons.append(f"RSTREAM repeats every row of {_listed(endless)}")
-    return Verdict(tuple(reasons), tuple(_bound(n) for n in walk(root) if isinstance(n, Window)))
+    reasons = [r for node in walk(root) for r in _reasons(node)]
+    if root.kind is EmitKind.RSTREAM and _endless(root.input):
+        reasons.append(f"RSTREAM repeats every row of {_listed(_endless(root.input))}")
+    bounds = tuple(_bound(n) for n in walk(root) if isinstance(n, Window))
+    return Verdict(tuple(dict.fromkeys(reasons)), bounds)
 
 
-def _is_endless(node: Node) -> bool:
-    return (
-        isinstance(node, Window)
-        and isinstance(node.window, TimeWindow)
-        and (node.window.range is None)
-    )
+def _reasons(node: Node) -> list[str]:
+    """What this node itself would have to remember for ever."""
+    endless = _listed([name for child in node.inputs for name in _endless(child)])
+    if not endless:
+        return []
+    if isinstance(node, (Join, OuterJoin)) and sum(map(_changes, node.inputs)) > 1:
+        return [f"a join must keep every row of {endless}"]
+    if isinstance(node, Aggregate) and node.keys:
+        return [f"GROUP BY over all of {endless} keeps every group ever seen"]
+    if isinstance(node, Count):
+        return [f"{_COUNT_WORDS.get(node.rule, 'a join')} over all of {endless} keeps every row"]
+    return []
 
 
-def _stream_count(join: Join) -> int:
-    return sum(isinstance(n, Scan) and not n.is_table for n in walk(join))
+_COUNT_WORDS = {
+    CountRule.DISTINCT: "DISTINCT",
+    CountRule.EXCEPT: "EXCEPT",
+    CountRule.EXCEPT_ALL: "EXCEPT ALL",
+    CountRule.INTERSECT: "INTERSECT",
+    CountRule.INTERSECT_ALL: "INTERSECT ALL",
+}
 
 
-def _name(window: Node) -> str:
-    scan = next(n for n in walk(window) if isinstance(n, Scan))
-    return scan.alias
+def _endless(node: Node) -> list[str]:
+    """Names of the streams whose rows never leave this relation."""
+    if isinstance(node, Window):
+        grows = not isinstance(node.window, RowWindow) and node.window.range is None
+        return [_name(node)] if grows else []
+    if isinstance(node, Aggregate) and not node.keys:
+        return []
+    return list(dict.fromkeys(name for child in node.inputs for name in _endless(child)))
+
+
+def _changes(node: Node) -> bool:
+    return any(isinstance(n, Scan) and not n.is_table for n in walk(node))
+
+
+def _name(window: Window) -> str:
+    if isinstance(window.input, Emit):
+        return window.input.schema[0].name.split(".", 1)[0]
+    return next(n.alias for n in walk(window) if isinstance(n, Scan))
 
 
 def _bound(window: Window) -> str:
@@ -76,4 +98,4 @@ def _bound(window: Window) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    return " and ".join(names)
+    return " and ".join(dict.fromkeys(names))

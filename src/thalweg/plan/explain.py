@@ -7,54 +7,87 @@ from collections.abc import Sequence
 from thalweg.plan.bounded import Verdict
 from thalweg.plan.expr import Predicate
 from thalweg.plan.logical import format_duration
-from thalweg.plan.physical import Leaf, Pipeline, QueryPlan, RoutingKind
+from thalweg.plan.physical import (
+    Block,
+    Counted,
+    Leaf,
+    Merged,
+    Pipeline,
+    QueryPlan,
+    Relation,
+    RoutingKind,
+)
 
 
 def explain(plan: QueryPlan, verdict: Verdict, lateness: dict[str, int] | None = None) -> str:
     """The physical plan as text; equal plans give equal texts."""
     lines = [f"{plan.kind.value} ({', '.join(f'{f.name} {f.type}' for f in plan.schema)})"]
-    if plan.having:
-        lines.append(f"  having {_listed(plan.having)}")
-    if plan.grouping is not None:
-        keys = ", ".join(k.name for k in plan.grouping.keys) or "everything"
-        calls = ", ".join(a.name for a in plan.grouping.aggregates) or "presence"
-        lines.append(f"  group by {keys}: {calls}")
-    if plan.top:
-        lines.append(f"  judge {_listed(plan.top)}  (may raise: asked of whole results)")
-    lines += _pipelines(plan)
-    for i, leaf in enumerate(plan.leaves):
-        lines += _leaf(plan, i, leaf, lateness or {})
+    if len(plan.relations) == 1:
+        lines += _relation(plan.root, lateness or {})
+    else:
+        for number, relation in reversed(list(enumerate(plan.relations))):
+            lines.append(f"  relation {number}")
+            lines += [f"  {line}" for line in _relation(relation, lateness or {})]
     lines.append(_routing(plan))
     lines.append(_netting(plan))
     lines.append(_verdict(verdict))
     return "\n".join(lines)
 
 
-def _pipelines(plan: QueryPlan) -> list[str]:
-    if len(plan.leaves) == 1:
-        return []
-    return ["  join"] + [f"    {_pipeline(plan, p)}" for p in plan.pipelines]
+def _relation(relation: Relation, lateness: dict[str, int]) -> list[str]:
+    if isinstance(relation, Merged):
+        return [f"  all rows of {_numbers(relation.inputs)}"]
+    if isinstance(relation, Counted):
+        return [f"  rows of {_numbers(relation.inputs)}: {relation.rule.value}"]
+    return _block(relation, lateness)
 
 
-def _pipeline(plan: QueryPlan, pipeline: Pipeline) -> str:
-    steps = [f"Δ{plan.leaves[pipeline.leaf].alias}"]
+def _numbers(relations: Sequence[int]) -> str:
+    return "relation " + " and ".join(str(i) for i in relations)
+
+
+def _block(block: Block, lateness: dict[str, int]) -> list[str]:
+    lines = []
+    if block.having:
+        lines.append(f"  having {_listed(block.having)}")
+    if block.grouping is not None:
+        keys = ", ".join(k.name for k in block.grouping.keys) or "everything"
+        calls = ", ".join(a.name for a in block.grouping.aggregates) or "presence"
+        lines.append(f"  group by {keys}: {calls}")
+    if block.top:
+        lines.append(f"  judge {_listed(block.top)}  (may raise: asked of whole results)")
+    if len(block.leaves) > 1:
+        lines += ["  join"] + [f"    {_pipeline(block, p)}" for p in block.pipelines]
+    for leaf in block.leaves:
+        lines += _leaf(leaf, lateness)
+    return lines
+
+
+def _pipeline(block: Block, pipeline: Pipeline) -> str:
+    steps = [f"Δ{block.leaves[pipeline.leaf].alias}"]
     for probe in pipeline.probes:
-        alias = plan.leaves[probe.leaf].alias
+        leaf = block.leaves[probe.leaf]
         on = ", ".join(
-            f"{alias}.{t} = {s}" for s, t in zip(probe.source, probe.target, strict=True)
+            f"{leaf.full(t)} = {s}" for s, t in zip(probe.source, probe.target, strict=True)
         )
         residual = f" where {_listed(probe.residual)}" if probe.residual else ""
-        steps.append(f"{alias} on {on}{residual}" if on else f"{alias} (product){residual}")
+        steps.append(
+            f"{leaf.alias} on {on}{residual}" if on else f"{leaf.alias} (product){residual}"
+        )
     return " → ".join(steps)
 
 
-def _leaf(plan: QueryPlan, i: int, leaf: Leaf, lateness: dict[str, int]) -> list[str]:
+def _leaf(leaf: Leaf, lateness: dict[str, int]) -> list[str]:
     window = "" if leaf.window is None else f" {leaf.window}"
-    kind = "table" if leaf.is_table else "stream"
     late = lateness.get(leaf.relation)
     late_text = f", lateness {format_duration(late)}" if late else ""
     columns = ", ".join(leaf.bare(f.name) for f in leaf.fields) or "no columns"
-    lines = [f"  {kind} {leaf.relation}{window} as {leaf.alias} ({columns}{late_text})"]
+    if leaf.source is not None:
+        emitted = "" if leaf.emits is None else f"{leaf.emits.value} of "
+        lines = [f"  {emitted}relation {leaf.source}{window} ({columns})"]
+    else:
+        kind = "table" if leaf.is_table else "stream"
+        lines = [f"  {kind} {leaf.relation}{window} as {leaf.alias} ({columns}{late_text})"]
     if leaf.filters:
         lines.append(f"    filter {_listed(leaf.filters)}")
     if leaf.hints:

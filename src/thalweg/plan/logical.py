@@ -8,7 +8,7 @@ relation into output (CQL's three operator classes).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from thalweg.plan.expr import AggregateCall, Column, Expr, Predicate
@@ -183,6 +183,87 @@ class Join(Node):
         return self.members
 
 
+class CountRule(Enum):
+    """How often a row is there, given how often it is in each input."""
+
+    DISTINCT = "distinct"
+    EXCEPT = "except"
+    EXCEPT_ALL = "except all"
+    INTERSECT = "intersect"
+    INTERSECT_ALL = "intersect all"
+    SEMI = "where the second has it"
+    ANTI = "where the second lacks it"
+
+
+@dataclass(frozen=True, slots=True)
+class Union(Node):
+    """All rows of all members, column by column as they stand; names are the first's."""
+
+    members: tuple[Node, ...]
+
+    @property
+    def schema(self) -> Schema:
+        columns = zip(*(m.schema for m in self.members), strict=True)
+        return tuple(replace(c[0], nullable=any(f.nullable for f in c)) for c in columns)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.members
+
+
+@dataclass(frozen=True, slots=True)
+class Count(Node):
+    """Rows of equal content counted per member; the rule says how often each is there."""
+
+    rule: CountRule
+    members: tuple[Node, ...]
+
+    @property
+    def schema(self) -> Schema:
+        return Union(self.members).schema
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.members
+
+
+class OuterKind(Enum):
+    """Joins that ask whether a row has a partner."""
+
+    LEFT = "LEFT"
+    FULL = "FULL"
+    SEMI = "SEMI"
+    ANTI = "ANTI"
+
+
+@dataclass(frozen=True, slots=True)
+class OuterJoin(Node):
+    """LEFT and FULL keep rows without a partner, beside NULLs; SEMI and ANTI keep the left rows
+    that have one, or have none."""
+
+    kind: OuterKind
+    left: Node
+    right: Node
+    predicates: tuple[Predicate, ...]
+
+    @property
+    def schema(self) -> Schema:
+        left, right = self.left.schema, self.right.schema
+        if self.kind in (OuterKind.SEMI, OuterKind.ANTI):
+            return left
+        if self.kind is OuterKind.FULL:
+            left = as_nullable(left)
+        return left + as_nullable(right)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+
+def as_nullable(schema: Schema) -> Schema:
+    return tuple(replace(f, nullable=True) for f in schema)
+
+
 @dataclass(frozen=True, slots=True)
 class Aggregate(Node):
     """One row per distinct key; without keys exactly one row, even over nothing."""
@@ -216,7 +297,7 @@ class Project(Node):
 
 @dataclass(frozen=True, slots=True)
 class Emit(Node):
-    """The root of every continuous query."""
+    """The root of every continuous query; below a window, the stream that a subquery emits."""
 
     input: Node
     kind: EmitKind
@@ -239,15 +320,17 @@ def walk(node: Node) -> Iterator[Node]:
 
 def transform(node: Node, change: Callable[[Node], Node]) -> Node:
     """Rebuild bottom-up, passing every node through `change`."""
-    if isinstance(node, Join):
-        members = tuple(transform(m, change) for m in node.members)
-        if members != node.members:
-            node = replace(node, members=members)
-    elif any(f.name == "input" for f in fields(node)):
-        child = transform(node.inputs[0], change)
-        if child != node.inputs[0]:
-            node = replace(node, input=child)  # type: ignore[call-arg]
-    return change(node)
+    below = tuple(transform(child, change) for child in node.inputs)
+    return change(node if below == node.inputs else with_inputs(node, below))
+
+
+def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
+    """The same node over other inputs."""
+    if isinstance(node, (Join, Union, Count)):
+        return replace(node, members=inputs)
+    if isinstance(node, OuterJoin):
+        return replace(node, left=inputs[0], right=inputs[1])
+    return replace(node, input=inputs[0])  # type: ignore[call-arg]
 
 
 def scans(node: Node) -> tuple[Scan, ...]:

@@ -1,7 +1,9 @@
 """How a query runs: small frozen values, comparable, printable and picklable.
 
-A query is one fragment: leaves (windows over the log), one pipeline per stream that may bring a
-change, then what happens to the joined rows. The routing says how rows are split over tasks.
+A plan is a list of relations, each made from streams, tables and relations before it; the last is
+the answer. Most queries are one relation, a *block*: leaves (windows over the log), one pipeline
+per leaf that may bring a change, then what happens to the joined rows. The routing says how rows
+are split over tasks.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from enum import Enum
 
 from thalweg.plan.expr import Predicate
 from thalweg.plan.logical import (
+    CountRule,
     EmitKind,
     Named,
     NamedAggregate,
@@ -23,7 +26,8 @@ from thalweg.plan.logical import (
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A windowed stream, or a table (`window` None).
+    """A windowed stream, a table (`window` None), or a relation of the plan (`source`): its rows
+    as they stand, or, with `emits`, the stream it emits under a window.
 
     `filters` decide for good. `hints` may raise: they drop rows on which they are false and are
     asked again above the join. `post_filters` stand above a row window. `stream_columns` is the
@@ -39,10 +43,17 @@ class Leaf:
     post_filters: tuple[Predicate, ...] = ()
     stream_columns: tuple[str, ...] = ()
     order_by: tuple[str, ...] = ()
+    source: int | None = None
+    emits: EmitKind | None = None
 
     @property
     def is_table(self) -> bool:
-        return self.window is None
+        return self.window is None and self.source is None
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether its rows are in packs that ingest or a table brought."""
+        return self.source is None
 
     @property
     def is_row_window(self) -> bool:
@@ -55,7 +66,11 @@ class Leaf:
 
     def bare(self, name: str) -> str:
         """The stream's own name of one of its columns."""
-        return name[len(self.alias) + 1 :]
+        return name if self.source is not None else name[len(self.alias) + 1 :]
+
+    def full(self, name: str) -> str:
+        """The name in this query of a column of the stream."""
+        return name if self.source is not None else f"{self.alias}.{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +123,8 @@ class Grouping:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryPlan:
-    """All decisions for one query."""
+class Block:
+    """FROM, WHERE, GROUP BY, HAVING and SELECT."""
 
     leaves: tuple[Leaf, ...]
     pipelines: tuple[Pipeline, ...]
@@ -117,13 +132,61 @@ class QueryPlan:
     grouping: Grouping | None
     having: tuple[Predicate, ...]
     columns: tuple[Named, ...]
+
+    @property
+    def schema(self) -> Schema:
+        return tuple(c.field() for c in self.columns)
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        return tuple(leaf.source for leaf in self.leaves if leaf.source is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The bag union of relations."""
+
+    inputs: tuple[int, ...]
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Rows that are there as often as a rule over their counts in the inputs says."""
+
+    rule: CountRule
+    inputs: tuple[int, ...]
+    schema: Schema
+
+
+Relation = Block | Merged | Counted
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """All decisions for one query. `routing.columns` belong to `leaves`, one for one."""
+
+    relations: tuple[Relation, ...]
     kind: EmitKind
     routing: Routing
     needs_netting: bool
 
     @property
+    def root(self) -> Relation:
+        return self.relations[-1]
+
+    @property
     def schema(self) -> Schema:
-        return tuple(c.field() for c in self.columns)
+        return self.root.schema
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return tuple(r for r in self.relations if isinstance(r, Block))
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """The streams and tables read, relation by relation."""
+        return tuple(leaf for b in self.blocks for leaf in b.leaves if leaf.is_stored)
 
     @property
     def stream_leaves(self) -> tuple[int, ...]:
@@ -131,7 +194,7 @@ class QueryPlan:
 
     @property
     def slides(self) -> tuple[int, ...]:
-        windows = (leaf.window for leaf in self.leaves)
+        windows = (leaf.window for b in self.blocks for leaf in b.leaves)
         return tuple(
             sorted({w.slide for w in windows if isinstance(w, TimeWindow) and w.slide is not None})
         )

@@ -1,4 +1,4 @@
-"""From the logical plan to the physical one: leaves, pipelines, routing.
+"""From the logical plan to the physical one: relations, their leaves and pipelines, routing.
 
 `Orders` are the choices that may change between epochs without changing a row: the order of
 filters at each leaf and the order of probes in each pipeline.
@@ -11,30 +11,45 @@ from dataclasses import dataclass, field, replace
 
 from thalweg.plan import functions
 from thalweg.plan.catalog import Catalog
-from thalweg.plan.expr import Call, Column, Expr, Predicate, columns_of
+from thalweg.plan.classes import KeyClasses
+from thalweg.plan.expr import Column, Expr, Literal, Predicate, columns_of
 from thalweg.plan.functions import can_raise
 from thalweg.plan.logical import (
     Aggregate,
+    Count,
+    CountRule,
+    Emit,
     EmitKind,
     Filter,
     Join,
+    Named,
     Node,
+    OuterJoin,
+    OuterKind,
     Project,
     RowWindow,
     Scan,
+    Schema,
     TimeWindow,
+    Union,
     Window,
+    WindowSpec,
 )
 from thalweg.plan.physical import (
+    Block,
+    Counted,
     Grouping,
     Leaf,
+    Merged,
     Pipeline,
     Probe,
     QueryPlan,
+    Relation,
     Routing,
     RoutingKind,
 )
 from thalweg.plan.query import BoundQuery
+from thalweg.plan.routing import route_block, route_relations
 from thalweg.plan.types import DataType
 
 
@@ -48,29 +63,154 @@ class Orders:
 
 def plan_query(query: BoundQuery, catalog: Catalog, orders: Orders | None = None) -> QueryPlan:
     """The physical plan of an optimised query."""
-    parts = _Parts.of(query.root.input)
-    leaves = tuple(_leaf(m, parts.predicates, catalog, len(parts.members)) for m in parts.members)
-    if orders is not None and orders.filters:
-        leaves = tuple(map(_reordered, leaves, orders.filters))
-    classes = _Classes(leaves, parts.predicates)
-    grouping = None
-    if parts.aggregate is not None:
-        grouping = Grouping(parts.aggregate.keys, parts.aggregate.aggregates)
-    netting = _needs_netting(query.root.kind, leaves, parts, grouping, catalog)
-    routing = _routing(query.root.kind, leaves, classes, parts, grouping, netting)
-    pipelines = _pipelines(leaves, classes, routing, parts.predicates, orders)
-    top = tuple(p for p in parts.predicates if can_raise(p.expr)) if len(leaves) > 1 else ()
-    return QueryPlan(
-        leaves, pipelines, top, grouping, parts.having, parts.project.columns, query.root.kind,
-        routing, netting,
-    )  # fmt: skip
+    kind = query.root.kind
+    drafts = _Drafts(catalog)
+    drafts.relation(query.root.input)
+    relations = tuple(drafts.relations)
+    root = relations[-1]
+    netting = _needs_netting(kind, relations, catalog)
+    if len(relations) == 1 and isinstance(root, Block):
+        routing = route_block(kind, root, drafts.predicates[0], netting)
+    else:
+        routing = route_relations(kind, relations, drafts.predicates, netting)
+    piped = _with_pipelines(relations, drafts.predicates, routing, orders or Orders())
+    return QueryPlan(piped, kind, routing, netting)
+
+
+# -- relations ---------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Drafts:
+    """Relations in the order they are needed, blocks without pipelines, and the predicates of
+    each block that speak of several leaves or may raise."""
+
+    catalog: Catalog
+    relations: list[Relation] = field(default_factory=list)
+    predicates: list[tuple[Predicate, ...]] = field(default_factory=list)
+    _known: dict[Node, int] = field(default_factory=dict)
+
+    def relation(self, node: Node) -> int:
+        """The number of the relation that a node is; equal nodes are one relation."""
+        if node not in self._known:
+            self._known[node] = self._added(node)
+        return self._known[node]
+
+    def _added(self, node: Node) -> int:
+        if isinstance(node, Union):
+            inputs = tuple(self.relation(m) for m in node.members)
+            return self._append(Merged(inputs, node.schema))
+        if isinstance(node, Count):
+            inputs = tuple(self.relation(m) for m in node.members)
+            return self._append(Counted(node.rule, inputs, node.schema))
+        if isinstance(node, OuterJoin):
+            return self.relation(_without_outer(node))
+        return self._block(node)
+
+    def _append(self, relation: Relation, predicates: tuple[Predicate, ...] = ()) -> int:
+        self.relations.append(relation)
+        self.predicates.append(predicates)
+        return len(self.relations) - 1
+
+    def _block(self, node: Node) -> int:
+        parts = _Parts.of(node)
+        count = len(parts.members)
+        leaves = tuple(self._leaf(m, parts.predicates, count) for m in parts.members)
+        grouping = None
+        if parts.aggregate is not None:
+            grouping = Grouping(parts.aggregate.keys, parts.aggregate.aggregates)
+        top = tuple(p for p in parts.predicates if can_raise(p.expr)) if count > 1 else ()
+        block = Block(leaves, (), top, grouping, parts.having, parts.columns)
+        return self._append(block, parts.predicates)
+
+    def _leaf(self, node: Node, predicates: Sequence[Predicate], count: int) -> Leaf:
+        above, window, filters, below = _window_parts(node)
+        if isinstance(below, Scan):
+            return self._stored_leaf(below, window, filters, above, predicates, count)
+        if window is None:
+            return self._derived_leaf(below, above + filters, predicates, count)
+        assert isinstance(below, Emit)
+        source = self.relation(below.input)
+        hints = _hints(below.schema, predicates, count)
+        post: tuple[Predicate, ...] = ()
+        columns: tuple[str, ...] = ()
+        if isinstance(window, RowWindow):
+            post, hints, columns = above, (), tuple(f.name for f in below.schema)
+        else:
+            filters += above
+        return Leaf(
+            _alias(below.schema), "", below.schema, window, filters, hints, post, columns, (),
+            source, below.kind,
+        )  # fmt: skip
+
+    def _derived_leaf(
+        self,
+        node: Node,
+        filters: tuple[Predicate, ...],
+        predicates: Sequence[Predicate],
+        count: int,
+    ) -> Leaf:
+        source = self.relation(node)
+        hints = _hints(node.schema, predicates, count)
+        return Leaf(_alias(node.schema), "", node.schema, None, filters, hints, source=source)
+
+    def _stored_leaf(
+        self,
+        scan: Scan,
+        window: WindowSpec | None,
+        filters: tuple[Predicate, ...],
+        above: tuple[Predicate, ...],
+        predicates: Sequence[Predicate],
+        count: int,
+    ) -> Leaf:
+        if isinstance(window, RowWindow):
+            definition = self.catalog.streams[scan.relation]
+            columns = tuple(f.name for f in definition.fields)
+            return Leaf(
+                scan.alias, scan.relation, scan.fields, window, filters, (), above, columns,
+                definition.order_by,
+            )  # fmt: skip
+        hints = _hints(scan.fields, predicates, count)
+        return Leaf(scan.alias, scan.relation, scan.fields, window, filters + above, hints)
+
+
+def _hints(schema: Schema, predicates: Sequence[Predicate], count: int) -> tuple[Predicate, ...]:
+    """Predicates of the block that speak of this leaf alone and may raise."""
+    own = {f.name for f in schema}
+    return tuple(
+        p
+        for p in predicates
+        if count > 1 and columns_of(p.expr) and columns_of(p.expr) <= own and can_raise(p.expr)
+    )
+
+
+def _alias(schema: Schema) -> str:
+    """The sources a derived leaf stands for, for EXPLAIN and counters."""
+    return "+".join(dict.fromkeys(f.name.split(".", 1)[0] for f in schema)) or "rows"
+
+
+def _window_parts(
+    node: Node,
+) -> tuple[tuple[Predicate, ...], WindowSpec | None, tuple[Predicate, ...], Node]:
+    """Filters above the window, the window, filters below it, and what it stands over."""
+    above: tuple[Predicate, ...] = ()
+    below: tuple[Predicate, ...] = ()
+    window = None
+    if isinstance(node, Filter):
+        above, node = node.predicates, node.input
+    if isinstance(node, Window):
+        window, node = node.window, node.input
+    if isinstance(node, Filter):
+        below, node = node.predicates, node.input
+    return above, window, below, node
 
 
 @dataclass(slots=True)
 class _Parts:
-    """The shape Project [Filter [Aggregate]] [Join] that the binder and the rewrites produce."""
+    """The shape Project [Filter [Aggregate]] [Join] that the binder and the rewrites produce; a
+    node that is less than that is taken as it stands."""
 
-    project: Project
+    columns: tuple[Named, ...]
     having: tuple[Predicate, ...]
     aggregate: Aggregate | None
     members: tuple[Node, ...]
@@ -78,8 +218,10 @@ class _Parts:
 
     @staticmethod
     def of(node: Node) -> _Parts:
-        assert isinstance(node, Project)
-        project, body = node, node.input
+        columns = tuple(Named(f.name, f.column()) for f in node.schema)
+        body = node
+        if isinstance(node, Project):
+            columns, body = node.columns, node.input
         having: tuple[Predicate, ...] = ()
         aggregate = None
         if isinstance(body, Filter) and isinstance(body.input, Aggregate):
@@ -90,39 +232,131 @@ class _Parts:
         if isinstance(body, Filter) and isinstance(body.input, Join):
             above, body = body.predicates, body.input
         if isinstance(body, Join):
-            return _Parts(project, having, aggregate, body.members, body.predicates + above)
-        return _Parts(project, having, aggregate, (body,), ())
+            return _Parts(columns, having, aggregate, body.members, body.predicates + above)
+        return _Parts(columns, having, aggregate, (body,), ())
 
 
-def _leaf(node: Node, predicates: Sequence[Predicate], catalog: Catalog, count: int) -> Leaf:
-    filters: tuple[Predicate, ...] = ()
-    post: tuple[Predicate, ...] = ()
-    window = None
-    above: tuple[Predicate, ...] = ()
-    if isinstance(node, Filter):
-        above, node = node.predicates, node.input
-    if isinstance(node, Window):
-        window, node = node.window, node.input
-    if isinstance(node, Filter):
-        filters, node = node.predicates, node.input
-    if isinstance(window, RowWindow):
-        post = above
-    else:
-        filters += above
-    assert isinstance(node, Scan)
-    own = {f.name for f in node.fields}
-    judged = tuple(
-        p for p in predicates if columns_of(p.expr) and columns_of(p.expr) <= own and count > 1
+def _without_outer(node: OuterJoin) -> Node:
+    """An outer join in terms of inner joins and counts.
+
+    A left row has a partner as long as the inner join has a result with its content; counting
+    both says at every instant which rows stand alone.
+    """
+    inner = Project(_inner(node), _same(node.left.schema + node.right.schema))
+    if node.kind is OuterKind.SEMI:
+        return _by_partner(CountRule.SEMI, node.left, inner)
+    if node.kind is OuterKind.ANTI:
+        return _by_partner(CountRule.ANTI, node.left, inner)
+    alone = _by_partner(CountRule.ANTI, node.left, inner)
+    padded = Project(alone, _same(node.left.schema) + _null(node.right.schema))
+    members = [inner, padded]
+    if node.kind is OuterKind.FULL:
+        other = _by_partner(CountRule.ANTI, node.right, inner)
+        members.append(Project(other, _null(node.left.schema) + _same(node.right.schema)))
+    return Union(tuple(members))
+
+
+def _inner(node: OuterJoin) -> Node:
+    """The inner join below an outer one, flat where an inner join stands on a side of it."""
+    members: list[Node] = []
+    predicates: list[Predicate] = []
+    for side in (node.left, node.right):
+        inside: Node = side
+        own: tuple[Predicate, ...] = ()
+        if isinstance(side, Filter) and isinstance(side.input, Join):
+            inside, own = side.input, side.predicates
+        if isinstance(inside, Join) and not any(
+            can_raise(p.expr) for p in (*own, *inside.predicates)
+        ):
+            members += inside.members
+            predicates += [*inside.predicates, *own]
+        else:
+            members.append(side)
+    return Join(tuple(members), (*predicates, *node.predicates))
+
+
+def _by_partner(rule: CountRule, side: Node, inner: Node) -> Node:
+    return Count(rule, (side, Project(inner, _same(side.schema))))
+
+
+def _same(schema: Schema) -> tuple[Named, ...]:
+    return tuple(Named(f.name, f.column()) for f in schema)
+
+
+def _null(schema: Schema) -> tuple[Named, ...]:
+    return tuple(Named(f.name, Literal(f.type, True, None)) for f in schema)
+
+
+# -- netting -----------------------------------------------------------------------------------
+
+
+def _needs_netting(kind: EmitKind, relations: tuple[Relation, ...], catalog: Catalog) -> bool:
+    """Whether an equal result may appear and vanish at one instant, so that the two cancel."""
+    if kind is EmitKind.RSTREAM:
+        return False
+    root = relations[-1]
+    if len(relations) > 1:
+        return not all(_only_grows(r) for r in relations)
+    assert isinstance(root, Block)
+    if root.grouping is not None:
+        through = {c.expr.name for c in root.columns if isinstance(c.expr, Column)}
+        keys = root.grouping.keys
+        return not all(k.name in through for k in keys) or not keys
+    if _only_grows(root):
+        return False
+    windows = [leaf.window for leaf in root.leaves if leaf.window is not None]
+    if any(isinstance(w, RowWindow) for w in windows):
+        return True
+    # a result that shows the event time of each component has a lifetime of its own
+    shown = {c.expr.name for c in root.columns if isinstance(c.expr, Column)}
+    times = {
+        f"{leaf.alias}.{catalog.streams[leaf.relation].timestamp}"
+        for leaf in root.leaves
+        if leaf.window is not None
+    }
+    return not times <= shown
+
+
+def _only_grows(relation: Relation) -> bool:
+    """Whether no row ever vanishes, given that none does from the inputs."""
+    if isinstance(relation, Merged):
+        return True
+    if isinstance(relation, Counted):
+        return relation.rule in (CountRule.DISTINCT, CountRule.SEMI, CountRule.INTERSECT)
+    windows = [leaf.window for leaf in relation.leaves if leaf.window is not None]
+    return relation.grouping is None and all(
+        isinstance(w, TimeWindow) and w.range is None and w.slide is None for w in windows
     )
-    hints = tuple(p for p in judged if can_raise(p.expr))
-    if isinstance(window, RowWindow):
-        definition = catalog.streams[node.relation]
-        columns = tuple(f.name for f in definition.fields)
-        return Leaf(
-            node.alias, node.relation, node.fields, window, filters, (), post, columns,
-            definition.order_by,
-        )  # fmt: skip
-    return Leaf(node.alias, node.relation, node.fields, window, filters, hints, post)
+
+
+# -- pipelines ---------------------------------------------------------------------------------
+
+
+def _with_pipelines(
+    relations: tuple[Relation, ...],
+    predicates: Sequence[tuple[Predicate, ...]],
+    routing: Routing,
+    orders: Orders,
+) -> tuple[Relation, ...]:
+    found: list[Relation] = []
+    first = place = 0
+    for relation, own in zip(relations, predicates, strict=True):
+        if not isinstance(relation, Block):
+            found.append(relation)
+            continue
+        routed: list[tuple[str, ...] | None] = []
+        for leaf in relation.leaves:
+            by_key = leaf.is_stored and not leaf.is_table and routing.kind is RoutingKind.KEYS
+            routed.append(routing.columns[place] if by_key else None)
+            place += leaf.is_stored
+        leaves = relation.leaves
+        if orders.filters:
+            chosen = [orders.filters[(first + i) % len(orders.filters)] for i in range(len(leaves))]
+            leaves = tuple(map(_reordered, leaves, chosen))
+        pipelines = _pipelines(leaves, KeyClasses(leaves, own), routed, orders)
+        found.append(replace(relation, leaves=leaves, pipelines=pipelines))
+        first += len(leaves)
+    return tuple(found)
 
 
 def _reordered(leaf: Leaf, order: tuple[int, ...]) -> Leaf:
@@ -140,231 +374,23 @@ def _reordered(leaf: Leaf, order: tuple[int, ...]) -> Leaf:
     )
 
 
-# -- equivalence classes of join columns -------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Classes:
-    """Columns that equality predicates make equal; one column per leaf stands for its class."""
-
-    leaves: tuple[Leaf, ...]
-    predicates: tuple[Predicate, ...]
-    members: list[dict[int, str]] = field(default_factory=list)
-    covered: set[int] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        owner = {f.name: i for i, leaf in enumerate(self.leaves) for f in leaf.fields}
-        pairs = [(n, _equal_columns(p.expr)) for n, p in enumerate(self.predicates)]
-        groups: list[set[str]] = []
-        for _, pair in pairs:
-            if pair is not None and owner[pair[0]] != owner[pair[1]]:
-                touched = [g for g in groups if g & set(pair)]
-                merged = set(pair).union(*touched)
-                groups = [g for g in groups if g not in touched] + [merged]
-        for group in groups:
-            chosen: dict[int, str] = {}
-            for name in sorted(group):
-                chosen.setdefault(owner[name], name)
-            self.members.append(chosen)
-        for n, pair in pairs:
-            if pair is not None and any(set(pair) <= set(c.values()) for c in self.members):
-                self.covered.add(n)
-
-    def shared_by(self, wanted: Sequence[int]) -> list[dict[int, str]]:
-        return [c for c in self.members if all(i in c for i in wanted)]
-
-    def residual(self) -> list[Predicate]:
-        """Predicates that no key settles and that cannot raise."""
-        return [
-            p
-            for n, p in enumerate(self.predicates)
-            if n not in self.covered and not can_raise(p.expr)
-        ]
-
-
-def _equal_columns(expr: Expr) -> tuple[str, str] | None:
-    if isinstance(expr, Call) and expr.function == "=":
-        left, right = (_widened(a) for a in expr.args)
-        if left is not None and right is not None and left != right:
-            return left, right
-    return None
-
-
-def _widened(expr: Expr) -> str | None:
-    """The column under casts that keep the hash of a value."""
-    if isinstance(expr, Column):
-        return None if expr.type.name == "DECIMAL" else expr.name
-    if isinstance(expr, Call) and expr.function == "cast":
-        source, target = expr.args[0].type, expr.type
-        same = source.is_integer and target.is_integer and source.bits <= target.bits
-        if same or (source.name, target.name) == ("FLOAT", "DOUBLE"):
-            return _widened(expr.args[0])
-    return None
-
-
-# -- routing -----------------------------------------------------------------------------------
-
-
-def _routing(
-    kind: EmitKind,
-    leaves: tuple[Leaf, ...],
-    classes: _Classes,
-    parts: _Parts,
-    grouping: Grouping | None,
-    netting: bool,
-) -> Routing:
-    nothing: tuple[tuple[str, ...], ...] = ((),) * len(leaves)
-    if kind is EmitKind.RSTREAM:
-        return Routing(RoutingKind.SINGLE, nothing, "RSTREAM repeats the whole relation")
-    streams = [i for i, leaf in enumerate(leaves) if not leaf.is_table]
-    visible = _visible_columns(parts, grouping)
-    candidates = _candidates(leaves, classes, streams, visible, grouping, netting)
-    for key in candidates:
-        reason = _obstacle(key, leaves, visible, grouping, netting)
-        if reason is None:
-            columns = tuple(
-                tuple(leaf.bare(key[n][i]) for n in range(len(key)) if i in key[n])
-                if not leaf.is_table
-                else ()
-                for i, leaf in enumerate(leaves)
-            )
-            return Routing(RoutingKind.KEYS, columns)
-    if (
-        grouping is None
-        and not netting
-        and len(streams) == 1
-        and not leaves[streams[0]].is_row_window
-    ):
-        return Routing(RoutingKind.ANY, nothing)
-    return Routing(RoutingKind.SINGLE, nothing, _why_single(leaves, classes, streams, grouping))
-
-
-def _candidates(
-    leaves: tuple[Leaf, ...],
-    classes: _Classes,
-    streams: list[int],
-    visible: frozenset[str],
-    grouping: Grouping | None,
-    netting: bool,
-) -> list[list[dict[int, str]]]:
-    if len(streams) > 1:
-        shared = classes.shared_by(streams)
-        usable = [c for c in shared if not netting or visible & set(c.values())]
-        return [usable] if usable else []
-    if grouping is None and not netting and not leaves[streams[0]].is_row_window:
-        return []
-    only = streams[0]
-    own = [f.name for f in leaves[only].fields]
-    window = leaves[only].window
-    if isinstance(window, RowWindow):
-        own = [n for n in own if n in window.partition_by]
-    if grouping is not None:
-        keys = {k.expr.name for k in grouping.keys if isinstance(k.expr, Column)}
-        own = [n for n in own if n in keys]
-    if netting:
-        own = [n for n in own if n in visible]
-    hashable = [n for n in own if _hashable(leaves[only], n)]
-    return [[{only: n} for n in hashable]] if hashable else []
-
-
-def _hashable(leaf: Leaf, name: str) -> bool:
-    return next(f.type for f in leaf.fields if f.name == name).name != "DECIMAL"
-
-
-def _obstacle(
-    key: list[dict[int, str]],
-    leaves: tuple[Leaf, ...],
-    visible: frozenset[str],
-    grouping: Grouping | None,
-    netting: bool,
-) -> str | None:
-    for i, leaf in enumerate(leaves):
-        if isinstance(leaf.window, RowWindow):
-            routed = {c[i] for c in key if i in c}
-            if not routed or not routed <= set(leaf.window.partition_by):
-                return "a row window needs its stream's whole order"
-    if grouping is not None:
-        grouped = {k.expr.name for k in grouping.keys if isinstance(k.expr, Column)}
-        if not all(grouped & set(c.values()) for c in key):
-            return "groups span the join key"
-    if netting and not all(visible & set(c.values()) for c in key):
-        return "equal results may come from different keys"
-    return None
-
-
-def _why_single(
-    leaves: tuple[Leaf, ...], classes: _Classes, streams: list[int], grouping: Grouping | None
-) -> str:
-    if any(isinstance(leaf.window, RowWindow) for leaf in leaves):
-        return "a row window needs its stream's whole order"
-    if len(streams) > 1 and not classes.shared_by(streams):
-        return "the streams share no common join key"
-    if grouping is not None and not grouping.keys:
-        return "one group takes in every row"
-    if grouping is not None:
-        return "groups cannot be told apart by the join key"
-    return "equal results may come from different keys"
-
-
-def _visible_columns(parts: _Parts, grouping: Grouping | None) -> frozenset[str]:
-    """Input columns that the output shows unchanged: equal output means equal values."""
-    through = {c.expr.name for c in parts.project.columns if isinstance(c.expr, Column)}
-    if grouping is None:
-        return frozenset(through)
-    return frozenset(
-        k.expr.name for k in grouping.keys if isinstance(k.expr, Column) and k.name in through
-    )
-
-
-def _needs_netting(
-    kind: EmitKind,
-    leaves: tuple[Leaf, ...],
-    parts: _Parts,
-    grouping: Grouping | None,
-    catalog: Catalog,
-) -> bool:
-    """Whether an equal result may appear and vanish at one instant, so that the two cancel."""
-    if kind is EmitKind.RSTREAM:
-        return False
-    if grouping is not None:
-        through = {c.expr.name for c in parts.project.columns if isinstance(c.expr, Column)}
-        return not all(k.name in through for k in grouping.keys) or not grouping.keys
-    windows = [leaf.window for leaf in leaves if leaf.window is not None]
-    if all(isinstance(w, TimeWindow) and w.range is None and w.slide is None for w in windows):
-        return False
-    if any(isinstance(w, RowWindow) for w in windows):
-        return True
-    # a result that shows the event time of each component has a lifetime of its own
-    shown = {c.expr.name for c in parts.project.columns if isinstance(c.expr, Column)}
-    times = {
-        f"{leaf.alias}.{catalog.streams[leaf.relation].timestamp}"
-        for leaf in leaves
-        if leaf.window is not None
-    }
-    return not times <= shown
-
-
-# -- pipelines ---------------------------------------------------------------------------------
-
-
 def _pipelines(
     leaves: tuple[Leaf, ...],
-    classes: _Classes,
-    routing: Routing,
-    predicates: tuple[Predicate, ...],
-    orders: Orders | None,
+    classes: KeyClasses,
+    routed: Sequence[tuple[str, ...] | None],
+    orders: Orders,
 ) -> tuple[Pipeline, ...]:
-    streams = [i for i, leaf in enumerate(leaves) if not leaf.is_table]
+    changing = [i for i, leaf in enumerate(leaves) if not leaf.is_table]
     found = []
-    for n, start in enumerate(streams):
-        wanted = orders.pipelines[n % len(orders.pipelines)] if orders and orders.pipelines else ()
+    for n, start in enumerate(changing):
+        wanted = orders.pipelines[n % len(orders.pipelines)] if orders.pipelines else ()
         order = _probe_order(start, leaves, classes, wanted)
-        found.append(_pipeline(start, order, leaves, classes, routing))
+        found.append(_pipeline(start, order, leaves, classes, routed))
     return tuple(found)
 
 
 def _probe_order(
-    start: int, leaves: tuple[Leaf, ...], classes: _Classes, wanted: tuple[int, ...]
+    start: int, leaves: tuple[Leaf, ...], classes: KeyClasses, wanted: tuple[int, ...]
 ) -> list[int]:
     """Connected leaves first (no product where a key exists), else in the wanted order."""
     preference = [i for i in wanted if i < len(leaves)] or list(range(len(leaves)))
@@ -383,8 +409,8 @@ def _pipeline(
     start: int,
     order: list[int],
     leaves: tuple[Leaf, ...],
-    classes: _Classes,
-    routing: Routing,
+    classes: KeyClasses,
+    routed: Sequence[tuple[str, ...] | None],
 ) -> Pipeline:
     done = [start]
     names = {f.name for f in leaves[start].fields}
@@ -394,7 +420,7 @@ def _pipeline(
         names |= {f.name for f in leaves[target].fields}
         ready = tuple(p for p in waiting if columns_of(p.expr) <= names)
         waiting = [p for p in waiting if p not in ready]
-        probes.append(_probe(target, done, leaves, classes, routing, ready))
+        probes.append(_probe(target, done, leaves, classes, routed[target], ready))
         done.append(target)
     return Pipeline(start, tuple(probes))
 
@@ -403,8 +429,8 @@ def _probe(
     target: int,
     done: list[int],
     leaves: tuple[Leaf, ...],
-    classes: _Classes,
-    routing: Routing,
+    classes: KeyClasses,
+    routed: tuple[str, ...] | None,
     residual: tuple[Predicate, ...],
 ) -> Probe:
     links = [
@@ -412,9 +438,8 @@ def _probe(
         for c in classes.members
         if target in c and any(i in c for i in done)
     ]
-    routed = routing.columns[target]
     verify = tuple(_equality(s, t, leaves) for s, t in links)
-    if routing.kind is RoutingKind.KEYS and not leaves[target].is_table:
+    if routed is not None:
         # the bucket slice of an index exists for the routing key only
         by_target = {leaves[target].bare(t): s for s, t in links}
         source = tuple(by_target[c] for c in routed)
@@ -429,7 +454,7 @@ def _probe(
 
 def _equality(left: str, right: str, leaves: tuple[Leaf, ...]) -> Predicate:
     columns = {f.name: f.column() for leaf in leaves for f in leaf.fields}
-    expr = functions.resolve("=", [columns[left], columns[right]])
+    expr: Expr = functions.resolve("=", [columns[left], columns[right]])
     return Predicate(expr, -1, f"{left} = {right}")
 
 

@@ -16,21 +16,21 @@ from typing import Protocol
 from urllib.parse import quote
 
 from thalweg.errors import ConfigError
+from thalweg.exec import slots
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.jobs import Job, Result
 from thalweg.exec.step import StepResult, StepTask
 from thalweg.exec.upkeep import CleanResult, CleanTask, FoldResult, MergeResult
 from thalweg.plan.catalog import Catalog
-from thalweg.plan.physical import QueryPlan, RoutingKind
+from thalweg.plan.physical import Leaf, QueryPlan, RoutingKind
 from thalweg.runtime import watermarks
-from thalweg.runtime.retention import fold_tasks, low_water, merge_tasks
+from thalweg.runtime.retention import fold_tasks, forget_emitted, low_water, merge_tasks
 from thalweg.runtime.state import FAILED, RUNNING, EngineState, QueryState, StreamState
 from thalweg.store.log import LogEntry, entry_name
 from thalweg.store.manifest import State, commit_manifest
 from thalweg.store.packs import FULL_RANGE, Key, PackMeta, hash_ranges
 from thalweg.store.storage import Storage
 
-APPENDED_SLOTS = ("groups",)
 RESULTS_RETAIN = 86_400_000_000
 
 
@@ -102,16 +102,14 @@ class Coordinator:
         """Key indexes wanted on a stream's packs, the most used first."""
         wanted: Counter[Key] = Counter()
         for plan in self.plans.values():
-            for i, leaf in enumerate(plan.leaves):
-                if leaf.relation == stream and not leaf.is_table:
-                    if plan.routing.columns[i]:
-                        wanted[plan.routing.columns[i]] += 2
-                    wanted.update(
-                        p.target
-                        for pipe in plan.pipelines
-                        for p in pipe.probes
-                        if p.leaf == i and p.target and not leaf.is_row_window
-                    )
+            for columns, leaf in zip(plan.routing.columns, plan.leaves, strict=True):
+                if columns and leaf.relation == stream and not leaf.is_table:
+                    wanted[columns] += 2
+            for block in plan.blocks:
+                for probe in (p for pipe in block.pipelines for p in pipe.probes):
+                    leaf = block.leaves[probe.leaf]
+                    if leaf.relation == stream and probe.target and _is_time_window(leaf):
+                        wanted[probe.target] += 1
         return tuple(k for k, _ in wanted.most_common())
 
     # -- the epoch ---------------------------------------------------------------------------
@@ -331,7 +329,8 @@ class Coordinator:
                 )  # fmt: skip
         for name, query in self.state.queries.items():
             if name in self.plans:
-                jobs += fold_tasks(name, query, self._prefix(f"q/{quote(name, safe='')}"))
+                prefix = self._prefix(f"q/{quote(name, safe='')}")
+                jobs += fold_tasks(name, self.plans[name], query, prefix)
         return jobs
 
     def _released(self, stream: str) -> int:
@@ -366,8 +365,8 @@ class Coordinator:
         if failed is not None:
             query.status, query.error = FAILED, failed
             return []
-        replaced = {s for r in results for s in r.state if s not in APPENDED_SLOTS}
-        replaced |= {s for s in query.slots if s not in APPENDED_SLOTS}
+        replaced = {s for r in results for s in r.state if slots.is_replaced(s)}
+        replaced |= {s for s in query.slots if slots.is_replaced(s)}
         for slot in replaced:
             self._dropped += [f for p in query.slots.pop(slot, []) for f in p.files]
         packs: list[PackMeta] = []
@@ -408,6 +407,9 @@ class Coordinator:
 
     def _retain(self) -> None:
         """Forget packs that no window and no RETAIN can reach any more."""
+        for name, query in self.state.queries.items():
+            if name in self.plans:
+                self._dropped += forget_emitted(self.plans[name], query)
         for name, stream in self.state.streams.items():
             if name not in self.catalog.streams:
                 continue
@@ -437,6 +439,10 @@ class Coordinator:
 
     def _prefix(self, folder: str) -> str:
         return f"{folder}/{self.state.incarnation}-{self.state.epoch + 1}-"
+
+
+def _is_time_window(leaf: Leaf) -> bool:
+    return leaf.is_stored and not leaf.is_table and not leaf.is_row_window
 
 
 def wall_clock() -> int:

@@ -6,15 +6,16 @@ cost of a probe, grows with the logarithm of what is kept. Order among packs nev
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from thalweg.exec import windows
+from thalweg.exec import slots, windows
 from thalweg.exec.frame import BEFORE_TIME
-from thalweg.exec.upkeep import FoldTask, MergeTask
+from thalweg.exec.groupstate import StatePack
+from thalweg.exec.upkeep import FoldRowsTask, FoldTask, MergeTask
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.logical import TimeWindow
-from thalweg.plan.physical import QueryPlan
+from thalweg.plan.physical import Block, Leaf, QueryPlan
 from thalweg.runtime.state import EngineState, QueryState, StreamState
 from thalweg.store.packs import Key, PackMeta
 
@@ -30,23 +31,15 @@ def low_water(
     own = state.streams[stream]
     lowest = own.watermark
     for name, plan in plans.items():
-        for i in plan.stream_leaves:
-            if plan.leaves[i].relation == stream:
-                lowest = min(lowest, _demand(plan, i, state.queries[name].frontier))
+        frontier = state.queries[name].frontier
+        for block in plan.blocks:
+            for leaf in block.leaves:
+                if leaf.relation == stream and leaf.is_stored and not leaf.is_table:
+                    lowest = min(lowest, _needed_since(block, leaf, frontier))
     retain = catalog.streams[stream].retain
     if retain is not None and own.max_ts > BEFORE_TIME:
         lowest = min(lowest, own.max_ts - retain)
     return lowest
-
-
-def _demand(plan: QueryPlan, i: int, frontier: int) -> int:
-    window = plan.leaves[i].window
-    if not isinstance(window, TimeWindow):
-        return frontier
-    if window.range is None:
-        return BEFORE_TIME if len(plan.stream_leaves) > 1 else frontier
-    back = windows.horizon(window)
-    return frontier if back is None or frontier == BEFORE_TIME else frontier - back
 
 
 def tier(rows: int) -> int:
@@ -100,10 +93,34 @@ def merge_tasks(
     return [MergeTask(name, tuple(run), low, columns, keys, prefix) for run in runs]
 
 
-def fold_tasks(name: str, query: QueryState, prefix: str) -> list[FoldTask]:
-    packs = query.slots.get("groups", [])
+def fold_tasks(
+    name: str, plan: QueryPlan, query: QueryState, prefix: str
+) -> list[FoldTask | FoldRowsTask]:
+    """At most one fold per slot of state that steps add to."""
+    found: list[FoldTask | FoldRowsTask] = []
+    for slot, packs in query.slots.items():
+        chosen = None if slots.is_replaced(slot) else _worth_folding(packs)
+        if chosen is None:
+            continue
+        begin, end = chosen
+        if slots.kind_of(slot) in (slots.GROUPS, slots.COUNTS):
+            found.append(FoldTask(name, slot, tuple(packs[begin:end]), begin == 0, prefix))
+        else:
+            leaf, keys = _probed(plan, slot)
+            weighted = slots.kind_of(slot) == slots.ROWS
+            low = BEFORE_TIME if weighted else _reach(plan, slot, query.frontier)
+            some = tuple(packs[begin:end])
+            columns = tuple(f.name for f in plan.relations[leaf.source or 0].schema)
+            if weighted:
+                columns = tuple(f.name for f in leaf.fields)
+            found.append(FoldRowsTask(name, slot, some, columns, keys, weighted, low, prefix))
+    return found
+
+
+def _worth_folding(packs: Sequence[StatePack]) -> tuple[int, int] | None:
+    """The newest run of packs of one tier; sizes that never line up are folded anyhow."""
     if len(packs) < 2 * FAN_IN:
-        return []
+        return None
     sizes = [tier(p.meta.rows) for p in packs]
     end = len(packs)
     while end > 0:
@@ -111,9 +128,46 @@ def fold_tasks(name: str, query: QueryState, prefix: str) -> list[FoldTask]:
         while begin > 0 and sizes[begin - 1] == sizes[end - 1]:
             begin -= 1
         if end - begin >= FAN_IN:
-            return [FoldTask(name, "groups", tuple(packs[begin:end]), begin == 0, prefix)]
+            return begin, end
         end = begin
-    if len(packs) <= MOST_UNEVEN:
-        return []
-    begin = len(packs) - FAN_IN
-    return [FoldTask(name, "groups", tuple(packs[begin:]), begin == 0, prefix)]
+    return None if len(packs) <= MOST_UNEVEN else (len(packs) - FAN_IN, len(packs))
+
+
+def _probed(plan: QueryPlan, slot: str) -> tuple[Leaf, tuple[Key, ...]]:
+    """The leaf that a slot belongs to, and the keys by which pipelines probe it."""
+    relation, leaf = slots.place_of(slot)
+    block = plan.relations[relation]
+    assert isinstance(block, Block)
+    assert leaf is not None
+    targets = [p.target for pipe in block.pipelines for p in pipe.probes if p.leaf == leaf]
+    return block.leaves[leaf], tuple(dict.fromkeys(targets))
+
+
+def _reach(plan: QueryPlan, slot: str, frontier: int) -> int:
+    """Rows of a subquery's stream are done with before this event time."""
+    relation, leaf = slots.place_of(slot)
+    block = plan.relations[relation]
+    assert isinstance(block, Block)
+    assert leaf is not None
+    return _needed_since(block, block.leaves[leaf], frontier)
+
+
+def _needed_since(block: Block, leaf: Leaf, frontier: int) -> int:
+    if not isinstance(leaf.window, TimeWindow):
+        return frontier
+    if leaf.window.range is None:
+        changing = sum(not other.is_table for other in block.leaves)
+        return BEFORE_TIME if changing > 1 else frontier
+    back = windows.horizon(leaf.window)
+    return frontier if back is None or frontier == BEFORE_TIME else frontier - back
+
+
+def forget_emitted(plan: QueryPlan, query: QueryState) -> list[str]:
+    """Take packs of subqueries' streams that have left their windows out of the state."""
+    gone: list[str] = []
+    for slot, packs in query.slots.items():
+        if slots.kind_of(slot) == slots.STREAM:
+            low = _reach(plan, slot, query.frontier)
+            gone += [f for p in packs if p.meta.max_ts < low for f in p.files]
+            query.slots[slot] = [p for p in packs if p.meta.max_ts >= low]
+    return gone

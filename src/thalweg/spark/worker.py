@@ -72,6 +72,8 @@ def warm_up() -> None:
     native.time_order(t[::-1].copy())
     begin, count, total = native.match_ranges(h, t, t, h, t)
     native.expand_ranges(begin, count, total)
+    base, shift, starts = native.hash_directory(h)
+    native.match_few_ranges(h, t, t, h, t, np.uint64(base), np.uint64(shift), starts)
     native.rows_between(t, 0, 5)
     bits = np.zeros(1 << 9, np.uint8)
     native.mark_instants(bits, t, 0)

@@ -212,6 +212,49 @@ def match_ranges(needle_hash, needle_low, needle_high, hashes, ts):  # type: ign
 
 
 @njit(cache=True, nogil=True)
+def hash_directory(hashes):  # type: ignore[no-untyped-def]
+    """Where runs of near hashes begin, about eight rows to a run: (first hash, shift, starts)."""
+    n = hashes.size
+    base = hashes[0]
+    span = hashes[n - 1] - base
+    shift = np.uint64(0)
+    while (span >> shift) >= np.uint64(max(n // 8, 2)):  # at two, 63 bits are shifted at most
+        shift += np.uint64(1)
+    starts = np.empty(np.int64(span >> shift) + 2, np.int64)
+    at = 0
+    for i in range(n):
+        run = np.int64((hashes[i] - base) >> shift)
+        while at <= run:
+            starts[at] = i
+            at += 1
+    starts[at:] = n
+    return base, shift, starts
+
+
+@njit(cache=True, nogil=True)
+def match_few_ranges(needle_hash, needle_low, needle_high, hashes, ts, base, shift, starts):  # type: ignore[no-untyped-def]
+    """`match_ranges` for few needles in many rows: each begins where the directory says."""
+    n = needle_hash.size
+    begin = np.empty(n, np.int64)
+    count = np.empty(n, np.int64)
+    total = 0
+    for i in range(n):
+        h = needle_hash[i]
+        begin[i] = 0
+        count[i] = 0
+        run = (h - base) >> shift
+        if h < base or run >= np.uint64(starts.size - 1):
+            continue
+        low = needle_low[i]
+        at = _seek(hashes, ts, h, low, starts[np.int64(run)])
+        begin[i] = at
+        if needle_high[i] >= low:
+            count[i] = _seek(hashes, ts, h, needle_high[i] + 1, at) - at
+        total += count[i]
+    return begin, count, total
+
+
+@njit(cache=True, nogil=True)
 def expand_ranges(begin, count, total):  # type: ignore[no-untyped-def]
     """(needle, position) for every position of every range."""
     needle = np.empty(total, np.int64)

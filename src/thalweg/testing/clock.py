@@ -44,6 +44,7 @@ class Clock:
     """The instants of a query at which anything can change or must be emitted."""
 
     inputs: tuple[_Input, ...]
+    derived: tuple[TimeWindow, ...]
     start: int
     horizon: int
     emitting: frozenset[int]
@@ -56,7 +57,9 @@ class Clock:
         seen = [ts for i in inputs for ts in i.stamps]
         if not seen:
             return None
+        derived = tuple(_derived_windows(root))
         slides = [i.slide for i in inputs if i.slide is not None]
+        slides += [w.slide for w in derived if w.slide is not None]
         if horizon is None:
             horizon = max([max(seen), *(_boundary_after(max(seen), s) for s in slides)])
         emitting: set[int] = set()
@@ -64,7 +67,7 @@ class Clock:
             for slide in slides:
                 emitting.update(range(_boundary_after(min(seen), slide), horizon + 1, slide))
             emitting.update(ts for i in inputs if i.slide is None for ts in i.stamps)
-        return cls(inputs, min(seen), horizon, frozenset(emitting))
+        return cls(inputs, derived, min(seen), horizon, frozenset(emitting))
 
     def instants(self) -> list[int]:
         """Relations are constant between these; the first is the query's start."""
@@ -72,14 +75,28 @@ class Clock:
         for item in self.inputs:
             for ts in item.stamps:
                 changes.update(_changes(ts, item.range, item.slide))
+        for _ in self.derived:
+            # whatever changes may be emitted by a subquery, and enter and leave its window
+            for window in self.derived:
+                changes |= {t for ts in changes for t in _changes(ts, window.range, window.slide)}
         return sorted(τ for τ in changes if self.start <= τ <= self.horizon)
 
 
 def _inputs(root: Node, stamps: Mapping[str, Sequence[int]]) -> Iterator[_Input]:
-    windows = {scan_below(n.input): n.window for n in walk(root) if isinstance(n, Window)}
+    windows = {
+        scan_below(n.input): n.window
+        for n in walk(root)
+        if isinstance(n, Window) and not isinstance(n.input, Emit)
+    }
     for scan in walk(root):
         if isinstance(scan, Scan) and not scan.is_table:
             yield _Input(tuple(stamps[scan.relation]), windows.get(scan, UNBOUNDED))
+
+
+def _derived_windows(root: Node) -> Iterator[TimeWindow]:
+    for node in walk(root):
+        if isinstance(node, Window) and isinstance(node.input, Emit):
+            yield node.window if isinstance(node.window, TimeWindow) else UNBOUNDED
 
 
 def _boundary_after(ts: int, slide: int) -> int:

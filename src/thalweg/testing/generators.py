@@ -46,7 +46,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class _Source:
+class Source:
     """One entry of the FROM clause."""
 
     name: str
@@ -70,11 +70,11 @@ def _column_name(text: str) -> str | None:
 def random_case(seed: int, kind: str | None = None) -> Case:
     """The case of a seed, of one of `KINDS` or of any."""
     rng = Random(f"case {seed} {kind}")
-    return _Writer(rng).case(seed, kind or rng.choices(KINDS, (30, 35, 25, 10))[0])
+    return Writer(rng).case(seed, kind or rng.choices(KINDS, (30, 35, 25, 10))[0])
 
 
 @dataclass
-class _Writer:
+class Writer:
     """Writes one query, noting the features it uses."""
 
     rng: Random
@@ -144,7 +144,7 @@ class _Writer:
         streams: dict[str, GeneratedStream],
         tables: dict[str, pa.Table],
         inputs: int,
-    ) -> list[_Source]:
+    ) -> list[Source]:
         names = list(streams)
         if tables:
             names[-1] = next(iter(tables))
@@ -157,7 +157,7 @@ class _Writer:
         bare = inputs == 1 and self.chance(0.4)
         aliases = [""] if bare else list("abcd"[:inputs])
         return [
-            _Source(name, alias, tuple(tables[name].column_names), f"{name} {alias}")
+            Source(name, alias, tuple(tables[name].column_names), f"{name} {alias}")
             if name in tables
             else self.stream_source(shape, name, alias, tuple(streams[name].table.column_names))
             for name, alias in zip(names, aliases, strict=True)
@@ -165,12 +165,12 @@ class _Writer:
 
     def stream_source(
         self, shape: Shape, name: str, alias: str, columns: tuple[str, ...]
-    ) -> _Source:
+    ) -> Source:
         kind = self.rng.choice(WINDOWS)
         self.note(f"window:{kind}")
         self.unbounded |= kind in ("unbounded", "bare")
         parts = [name, self.window(kind, shape, columns), alias]
-        return _Source(name, alias, columns, " ".join(p for p in parts if p))
+        return Source(name, alias, columns, " ".join(p for p in parts if p))
 
     def window(self, kind: str, shape: Shape, columns: tuple[str, ...]) -> str:
         rng = self.rng
@@ -195,7 +195,7 @@ class _Writer:
 
     # --- WHERE
 
-    def where(self, sources: list[_Source], keyless: bool) -> str:
+    def where(self, sources: list[Source], keyless: bool) -> str:
         conjuncts: list[str] = []
         if len(sources) > 1 and not keyless:
             conjuncts += self.join_keys(sources)
@@ -211,7 +211,7 @@ class _Writer:
             self.rng.shuffle(conjuncts)
         return " AND ".join(conjuncts)
 
-    def join_keys(self, sources: list[_Source]) -> list[str]:
+    def join_keys(self, sources: list[Source]) -> list[str]:
         shape = self.rng.choice(("star", "chain", "chain"))
         if len(sources) > 2:
             self.note(f"join:{shape}")
@@ -221,7 +221,7 @@ class _Writer:
             keys += [f"{left['k']} = {right['k']}"] if shape == "star" else self.key(left, right)
         return keys
 
-    def key(self, left: _Source, right: _Source) -> list[str]:
+    def key(self, left: Source, right: Source) -> list[str]:
         """The equality of two inputs, on one of the key kinds their columns allow."""
         options = {"bigint": [f"{left['k']} = {right['k']}"]}
         if "g" in right.columns:
@@ -237,7 +237,7 @@ class _Writer:
         self.note(f"key:{kind}")
         return options[kind]
 
-    def residual(self, sources: list[_Source]) -> str:
+    def residual(self, sources: list[Source]) -> str:
         self.note("join:residual")
         left, right = self.rng.sample(sources, 2)
         a, b = self.number(left), self.number(right)
@@ -251,13 +251,13 @@ class _Writer:
             options.append(f"{left['ts']} <= {right['ts']}")
         return self.rng.choice(options)
 
-    def number(self, source: _Source) -> str:
+    def number(self, source: Source) -> str:
         return self.rng.choice(source.among(_NUMBERS))
 
-    def integer(self, source: _Source) -> str:
+    def integer(self, source: Source) -> str:
         return self.rng.choice(source.among(_INTEGERS))
 
-    def predicate(self, source: _Source, depth: int = 0) -> str:
+    def predicate(self, source: Source, depth: int = 0) -> str:
         """A condition on one input."""
         kinds = ["compare", "compare", "arithmetic", "null", "in", "divide", "cast", "case"]
         kinds += ["string", "like"] if "s" in source.columns else []
@@ -271,7 +271,7 @@ class _Writer:
             return f"({sides[0]} {self.rng.choice(('AND', 'OR', 'OR'))} {sides[1]})"
         return self.simple_predicate(kind, source)
 
-    def simple_predicate(self, kind: str, source: _Source) -> str:
+    def simple_predicate(self, kind: str, source: Source) -> str:
         rng = self.rng
         a, b = self.integer(source), self.integer(source)
         op = rng.choice(_COMPARISONS)
@@ -297,7 +297,7 @@ class _Writer:
 
     # --- SELECT
 
-    def value(self, source: _Source) -> str:
+    def value(self, source: Source) -> str:
         """A computed output column over one input."""
         rng = self.rng
         a, b = self.integer(source), self.integer(source)
@@ -321,7 +321,7 @@ class _Writer:
         self.note(f"value:{kind}")
         return options[kind]
 
-    def projection(self, sources: list[_Source]) -> tuple[str, list[str]]:
+    def projection(self, sources: list[Source]) -> tuple[str, list[str]]:
         if len(sources) == 1 and self.chance(0.1):
             self.note("select:star")
             return "*", []
@@ -341,7 +341,7 @@ class _Writer:
             for i, (item, name) in enumerate(zip(items, names, strict=True))
         )
 
-    def aggregate(self, sources: list[_Source]) -> tuple[str, list[str]]:
+    def aggregate(self, sources: list[Source]) -> tuple[str, list[str]]:
         keys = self.group_keys(sources)
         items = [*keys, *(self.aggregate_call(sources) for _ in range(self.rng.randint(1, 3)))]
         if self.chance(0.15):
@@ -353,7 +353,7 @@ class _Writer:
             tail.append(f"HAVING {self.having(sources)}")
         return self.named(items), tail
 
-    def group_keys(self, sources: list[_Source]) -> list[str]:
+    def group_keys(self, sources: list[Source]) -> list[str]:
         kind = self.rng.choices(("global", "one", "two", "expression"), (25, 40, 20, 15))[0]
         self.note(f"group:{kind}")
         source = self.rng.choice(sources)
@@ -365,7 +365,7 @@ class _Writer:
         count = {"global": 0, "one": 1, "two": 2}[kind]
         return [source[c] for c in self.rng.sample(columns, min(count, len(columns)))]
 
-    def aggregate_call(self, sources: list[_Source]) -> str:
+    def aggregate_call(self, sources: list[Source]) -> str:
         source = self.rng.choice(sources)
         name = self.rng.choice(("count", "count(*)", "sum", "sum", "avg", "min", "max"))
         self.note(f"agg:{name}")
@@ -381,7 +381,7 @@ class _Writer:
         self.note(f"agg:{name}({_column_name(argument) or 'expression'})")
         return f"{name}({argument})"
 
-    def having(self, sources: list[_Source]) -> str:
+    def having(self, sources: list[Source]) -> str:
         source = self.rng.choice(sources)
         a, x = self.integer(source), self.rng.choice(source.among(("x", "w")))
         return self.rng.choice((

@@ -23,16 +23,21 @@ from thalweg.plan.expr import Expr, Literal, Predicate, columns_of
 from thalweg.plan.logical import (
     UNBOUNDED,
     Aggregate,
+    Count,
+    CountRule,
     Emit,
     EmitKind,
     Filter,
     Join,
     NamedAggregate,
     Node,
+    OuterJoin,
+    OuterKind,
     Project,
     RowWindow,
     Scan,
     TimeWindow,
+    Union,
     Window,
     WindowSpec,
 )
@@ -175,7 +180,8 @@ def _flatten(node: Node) -> tuple[list[Node], list[Predicate]]:
         parts = [_flatten(m) for m in node.members]
         predicates = [p for _, below in parts for p in below]
         return [m for above, _ in parts for m in above], [*predicates, *node.predicates]
-    if isinstance(node, Window) and isinstance(node.window, TimeWindow):
+    stream_below = isinstance(node, Window) and not isinstance(node.input, Emit)
+    if isinstance(node, Window) and stream_below and isinstance(node.window, TimeWindow):
         # A filter commutes with a time window, though not with a row window.
         return [Window(scan_below(node.input), node.window)], _flatten(node.input)[1]
     return [node], []
@@ -196,6 +202,7 @@ class _Evaluator:
         self.rejected: set[tuple[Hashable, str, str]] = set()
         self.blocks: dict[int, _Block] = {}
         self.known: dict[Hashable, Any] = {}
+        self.emitted: dict[int, _Emission] = {}
 
     def relation(self, node: Node, instant: int) -> list[_Row]:
         """The rows of a node at an instant."""
@@ -209,6 +216,14 @@ class _Evaluator:
             if node.input.is_table:
                 return self.table(node.input)
             return self.window(node.input, node.window, instant)
+        if isinstance(node, Window) and isinstance(node.input, Emit):
+            return self.emission(node.input, node.window, instant)
+        if isinstance(node, Union):
+            return self.union(node, instant)
+        if isinstance(node, Count):
+            return self.count(node, instant)
+        if isinstance(node, OuterJoin):
+            return self.outer(node, instant)
         if isinstance(node, Window) and isinstance(node.window, RowWindow):
             kept = {row.id for row in self.block(node.input, instant)}
             return self.window(scan_below(node.input), node.window, instant, kept)
@@ -231,6 +246,75 @@ class _Evaluator:
         else:
             content = _last_rows(arrived, spec.rows, [_bare(scan, c) for c in spec.partition_by])
         return [_Row(a.id, _qualified(scan, a.columns)) for a in content]
+
+    def emission(self, node: Emit, spec: WindowSpec, instant: int) -> list[_Row]:
+        """A window over the stream that a subquery emits, asked instant by instant."""
+        history = self.emitted.setdefault(id(node), _Emission())
+        if history.instant != instant:
+            names = [f.name for f in node.schema]
+            rows = self.relation(node.input, instant)
+            now = Counter(normal_row(row.values.values()) for row in rows)
+            fresh = now - history.last if node.kind is EmitKind.ISTREAM else history.last - now
+            for values in sorted(fresh.elements(), key=sort_key):
+                at = (id(node), len(history.rows))
+                row = dict(zip(names, values, strict=True))
+                history.rows.append(_Arrival(at, instant, row))  # type: ignore[arg-type]
+            history.last, history.instant = now, instant
+        if isinstance(spec, TimeWindow):
+            content = [a for a in history.rows if in_window(a.ts, spec, instant)]
+        else:
+            content = _last_rows(history.rows, spec.rows, spec.partition_by)
+        return [_Row(a.id, a.columns) for a in content]
+
+    def union(self, node: Union, instant: int) -> list[_Row]:
+        names = [f.name for f in node.schema]
+        return [
+            _Row((i, row.id), dict(zip(names, row.values.values(), strict=True)))
+            for i, member in enumerate(node.members)
+            for row in self.relation(member, instant)
+        ]
+
+    def count(self, node: Count, instant: int) -> list[_Row]:
+        names = [f.name for f in node.schema]
+        bags = [
+            Counter(normal_row(r.values.values()) for r in self.relation(m, instant))
+            for m in node.members
+        ]
+        found = []
+        for values in dict.fromkeys(v for bag in bags for v in bag):
+            copies = _copies(node.rule, [bag[values] for bag in bags])
+            row = dict(zip(names, values, strict=True))
+            found += [_Row((values, i), row) for i in range(copies)]
+        return found
+
+    def outer(self, node: OuterJoin, instant: int) -> list[_Row]:
+        left, right = self.relation(node.left, instant), self.relation(node.right, instant)
+        pairs = [(a, b) for a in left for b in right if self.partners(node, a, b)]
+        with_left = {a.id for a, _ in pairs}
+        with_right = {b.id for _, b in pairs}
+        if node.kind is OuterKind.SEMI:
+            return [a for a in left if a.id in with_left]
+        if node.kind is OuterKind.ANTI:
+            return [a for a in left if a.id not in with_left]
+        found = [_Row((a.id, b.id), {**a.values, **b.values}) for a, b in pairs]
+        nothing = {f.name: None for f in node.right.schema}
+        found += [_Row((a.id, None), a.values | nothing) for a in left if a.id not in with_left]
+        if node.kind is OuterKind.FULL:
+            nothing = {f.name: None for f in node.left.schema}
+            rest = [b for b in right if b.id not in with_right]
+            found += [_Row((None, b.id), nothing | b.values) for b in rest]
+        return found
+
+    def partners(self, node: OuterJoin, left: _Row, right: _Row) -> bool:
+        """Whether ON holds; a pair on which it fails is rejected and is none."""
+        key = (id(node), left.id, right.id)
+        if key not in self.known:
+            self.known[key] = self.judge(node.predicates, {**left.values, **right.values})
+        errors: list[tuple[int, str, str]] | None = self.known[key]
+        if errors:
+            _, label, reason = min(errors, key=lambda e: e[0])
+            self.rejected.add(((left.id, right.id), label, reason))
+        return errors == []
 
     def block(self, node: Node, instant: int) -> list[_Row]:
         """The product of the members without the rows on which some predicate is not true."""
@@ -333,6 +417,28 @@ class _Evaluator:
                 self.rejected.add(((key, exacts), str(named.call), error.reason))
                 return None
         return _Row((key, normal_row(list(values.values()))), values)
+
+
+def _copies(rule: CountRule, counts: Sequence[int]) -> int:
+    first, second = counts[0], counts[-1]
+    return {
+        CountRule.DISTINCT: min(first, 1),
+        CountRule.EXCEPT: int(first > 0 and second == 0),
+        CountRule.EXCEPT_ALL: max(first - second, 0),
+        CountRule.INTERSECT: int(first > 0 and second > 0),
+        CountRule.INTERSECT_ALL: min(first, second),
+        CountRule.SEMI: first if second else 0,
+        CountRule.ANTI: 0 if second else first,
+    }[rule]
+
+
+@dataclass
+class _Emission:
+    """What a subquery has emitted so far, and its relation at the last instant."""
+
+    rows: list[_Arrival] = field(default_factory=list)
+    last: Bag = field(default_factory=Counter)
+    instant: int | None = None
 
 
 @dataclass(frozen=True)

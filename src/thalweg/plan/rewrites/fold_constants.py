@@ -14,6 +14,7 @@ from thalweg.plan.logical import (
     Named,
     NamedAggregate,
     Node,
+    OuterJoin,
     Project,
     transform,
 )
@@ -36,7 +37,7 @@ def fold_constants(node: Node, evaluate: Callable[[Expr], Literal | None]) -> No
         return ex.transform(expr, fold)
 
     def change(one: Node) -> Node:
-        if isinstance(one, (Filter, Join)):
+        if isinstance(one, (Filter, Join, OuterJoin)):
             kept = tuple(replace(p, expr=folded(p.expr)) for p in one.predicates)
             kept = tuple(p for p in kept if p.expr != Literal(BOOLEAN, False, True))
             if not kept and isinstance(one, Filter):

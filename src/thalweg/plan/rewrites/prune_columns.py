@@ -11,6 +11,7 @@ from thalweg.plan.logical import (
     Filter,
     Join,
     Node,
+    OuterJoin,
     Project,
     RowWindow,
     Scan,
@@ -33,7 +34,7 @@ def prune_columns(node: Node) -> Node:
 
 
 def _reads(node: Node) -> Iterator[str]:
-    if isinstance(node, (Filter, Join)):
+    if isinstance(node, (Filter, Join, OuterJoin)):
         for predicate in node.predicates:
             yield from columns_of(predicate.expr)
     elif isinstance(node, Project):

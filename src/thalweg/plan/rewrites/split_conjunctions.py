@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from thalweg.plan.expr import Call, Expr
-from thalweg.plan.logical import Filter, Join, Node, transform
+from thalweg.plan.logical import Filter, Join, Node, OuterJoin, transform
 
 
 def split_conjunctions(node: Node) -> Node:
@@ -18,7 +18,7 @@ def split_conjunctions(node: Node) -> Node:
 
 
 def _split(node: Node) -> Node:
-    if isinstance(node, (Filter, Join)):
+    if isinstance(node, (Filter, Join, OuterJoin)):
         parts = tuple(replace(p, expr=e) for p in node.predicates for e in _conjuncts(p.expr))
         if len(parts) != len(node.predicates):
             return replace(node, predicates=parts)

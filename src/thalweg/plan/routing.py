@@ -1,0 +1,275 @@
+"""How rows are split over tasks.
+
+A block by itself may be routed by several columns at once. A plan of several relations is routed by
+one column of each stream, found by following columns upwards: rows that may meet, be grouped or
+cancel must be equal in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from thalweg.plan.classes import KeyClasses
+from thalweg.plan.expr import Column, Predicate
+from thalweg.plan.logical import EmitKind, RowWindow
+from thalweg.plan.physical import Block, Grouping, Leaf, Relation, Routing, RoutingKind
+
+
+def route_block(
+    kind: EmitKind, block: Block, predicates: tuple[Predicate, ...], netting: bool
+) -> Routing:
+    """The routing of a query that is one block over streams and tables."""
+    leaves, grouping = block.leaves, block.grouping
+    nothing: tuple[tuple[str, ...], ...] = ((),) * len(leaves)
+    if kind is EmitKind.RSTREAM:
+        return Routing(RoutingKind.SINGLE, nothing, "RSTREAM repeats the whole relation")
+    classes = KeyClasses(leaves, predicates)
+    streams = [i for i, leaf in enumerate(leaves) if not leaf.is_table]
+    visible = _visible_columns(block)
+    for key in _candidates(leaves, classes, streams, visible, grouping, netting):
+        if _obstacle(key, leaves, visible, grouping, netting) is None:
+            columns = tuple(
+                tuple(leaf.bare(key[n][i]) for n in range(len(key)) if i in key[n])
+                if not leaf.is_table
+                else ()
+                for i, leaf in enumerate(leaves)
+            )
+            return Routing(RoutingKind.KEYS, columns)
+    if (
+        grouping is None
+        and not netting
+        and len(streams) == 1
+        and not leaves[streams[0]].is_row_window
+    ):
+        return Routing(RoutingKind.ANY, nothing)
+    return Routing(RoutingKind.SINGLE, nothing, _why_single(leaves, classes, streams, grouping))
+
+
+def _candidates(
+    leaves: tuple[Leaf, ...],
+    classes: KeyClasses,
+    streams: list[int],
+    visible: frozenset[str],
+    grouping: Grouping | None,
+    netting: bool,
+) -> list[list[dict[int, str]]]:
+    if len(streams) > 1:
+        shared = classes.shared_by(streams)
+        usable = [c for c in shared if not netting or visible & set(c.values())]
+        return [usable] if usable else []
+    if grouping is None and not netting and not leaves[streams[0]].is_row_window:
+        return []
+    only = streams[0]
+    own = [f.name for f in leaves[only].fields]
+    window = leaves[only].window
+    if isinstance(window, RowWindow):
+        own = [n for n in own if n in window.partition_by]
+    if grouping is not None:
+        keys = {k.expr.name for k in grouping.keys if isinstance(k.expr, Column)}
+        own = [n for n in own if n in keys]
+    if netting:
+        own = [n for n in own if n in visible]
+    hashable = [n for n in own if _hashable(leaves[only], n)]
+    return [[{only: n} for n in hashable]] if hashable else []
+
+
+def _hashable(leaf: Leaf, name: str) -> bool:
+    return next(f.type for f in leaf.fields if f.name == name).name != "DECIMAL"
+
+
+def _obstacle(
+    key: list[dict[int, str]],
+    leaves: tuple[Leaf, ...],
+    visible: frozenset[str],
+    grouping: Grouping | None,
+    netting: bool,
+) -> str | None:
+    for i, leaf in enumerate(leaves):
+        if isinstance(leaf.window, RowWindow):
+            routed = {c[i] for c in key if i in c}
+            if not routed or not routed <= set(leaf.window.partition_by):
+                return "a row window needs its stream's whole order"
+    if grouping is not None:
+        grouped = {k.expr.name for k in grouping.keys if isinstance(k.expr, Column)}
+        if not all(grouped & set(c.values()) for c in key):
+            return "groups span the join key"
+    if netting and not all(visible & set(c.values()) for c in key):
+        return "equal results may come from different keys"
+    return None
+
+
+def _why_single(
+    leaves: tuple[Leaf, ...], classes: KeyClasses, streams: list[int], grouping: Grouping | None
+) -> str:
+    if any(isinstance(leaf.window, RowWindow) for leaf in leaves):
+        return "a row window needs its stream's whole order"
+    if len(streams) > 1 and not classes.shared_by(streams):
+        return "the streams share no common join key"
+    if grouping is not None and not grouping.keys:
+        return "one group takes in every row"
+    if grouping is not None:
+        return "groups cannot be told apart by the join key"
+    return "equal results may come from different keys"
+
+
+def _visible_columns(block: Block) -> frozenset[str]:
+    """Input columns that the output shows unchanged: equal output means equal values."""
+    through = {c.expr.name for c in block.columns if isinstance(c.expr, Column)}
+    if block.grouping is None:
+        return frozenset(through)
+    return frozenset(
+        k.expr.name for k in block.grouping.keys if isinstance(k.expr, Column) and k.name in through
+    )
+
+
+# -- several relations -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Carrier:
+    """Routing the streams by `columns` (leaf of the plan → its column) keeps rows together that
+    are equal in any of the `shown` columns of the relation."""
+
+    shown: frozenset[str]
+    columns: tuple[tuple[int, str], ...]
+
+
+def route_relations(
+    kind: EmitKind,
+    relations: Sequence[Relation],
+    predicates: Sequence[tuple[Predicate, ...]],
+    netting: bool,
+) -> Routing:
+    """The routing of a plan of several relations; `predicates` are those of its blocks, and
+    empty for the others."""
+    leaves = [
+        leaf for r in relations if isinstance(r, Block) for leaf in r.leaves if leaf.is_stored
+    ]
+    nothing: tuple[tuple[str, ...], ...] = ((),) * len(leaves)
+    if kind is EmitKind.RSTREAM:
+        return Routing(RoutingKind.SINGLE, nothing, "RSTREAM repeats the whole relation")
+    if any(leaf.emits for r in relations if isinstance(r, Block) for leaf in r.leaves):
+        return Routing(RoutingKind.SINGLE, nothing, "a stream that a subquery emits is kept whole")
+    if not netting and all(_passes_through(r) for r in relations):
+        return Routing(RoutingKind.ANY, nothing)
+    carried: list[list[_Carrier]] = []
+    first = 0
+    for relation, own in zip(relations, predicates, strict=True):
+        if isinstance(relation, Block):
+            carried.append(_of_block(relation, own, carried, first))
+            first += sum(leaf.is_stored for leaf in relation.leaves)
+        else:
+            schemas = [relations[i].schema for i in relation.inputs]
+            named = [[f.name for f in schema] for schema in schemas]
+            carried.append(_of_columns(relation, named, carried))
+    for carrier in carried[-1]:
+        if carrier.shown or not netting:
+            routed = dict(carrier.columns)
+            columns = tuple((routed[i],) if i in routed else () for i in range(len(leaves)))
+            return Routing(RoutingKind.KEYS, columns)
+    return Routing(RoutingKind.SINGLE, nothing, "no column of each stream keeps all that may meet")
+
+
+def _passes_through(relation: Relation) -> bool:
+    """Whether every row goes its way alone."""
+    if not isinstance(relation, Block):
+        return not hasattr(relation, "rule")
+    alone = len(relation.leaves) == 1 and relation.grouping is None
+    leaf = relation.leaves[0]
+    return alone and leaf.emits is None and not leaf.is_row_window and not leaf.is_table
+
+
+def _of_block(
+    block: Block,
+    predicates: tuple[Predicate, ...],
+    carried: Sequence[Sequence[_Carrier]],
+    first: int,
+) -> list[_Carrier]:
+    below: dict[int, list[_Carrier]] = {}
+    place = first
+    for i, leaf in enumerate(block.leaves):
+        if not leaf.is_table:
+            below[i] = list(_of_leaf(leaf, place, carried))
+        place += leaf.is_stored
+    return [
+        _Carrier(shown, columns)
+        for names, columns in _met(block, predicates, below)
+        for shown in [_shown_above(block, names)]
+        if shown is not None
+    ]
+
+
+def _of_leaf(leaf: Leaf, place: int, carried: Sequence[Sequence[_Carrier]]) -> Iterator[_Carrier]:
+    allowed = {f.name for f in leaf.fields}
+    if isinstance(leaf.window, RowWindow):
+        allowed &= set(leaf.window.partition_by)
+    if leaf.source is not None:
+        for carrier in carried[leaf.source]:
+            if carrier.shown & allowed:
+                yield _Carrier(carrier.shown & allowed, carrier.columns)
+        return
+    for field in leaf.fields:
+        if field.name in allowed and _hashable(leaf, field.name):
+            yield _Carrier(frozenset((field.name,)), ((place, leaf.bare(field.name)),))
+
+
+def _met(
+    block: Block, predicates: tuple[Predicate, ...], below: dict[int, list[_Carrier]]
+) -> Iterator[tuple[frozenset[str], tuple[tuple[int, str], ...]]]:
+    """Ways to route the block's inputs so that rows that join come together."""
+    if len(below) == 1:
+        (only,) = below.values()
+        for carrier in only:
+            yield carrier.shown, carrier.columns
+        return
+    for names in KeyClasses(block.leaves, predicates).shared_by(list(below)):
+        columns = _together(
+            [next((c for c in below[i] if names[i] in c.shown), None) for i in below]
+        )
+        if columns is not None:
+            yield frozenset(names.values()), columns
+
+
+def _together(carriers: Sequence[_Carrier | None]) -> tuple[tuple[int, str], ...] | None:
+    """One routing that serves all, if there is one."""
+    pairs: dict[int, str] = {}
+    for carrier in carriers:
+        if carrier is None:
+            return None
+        for leaf, column in carrier.columns:
+            if pairs.setdefault(leaf, column) != column:
+                return None
+    return tuple(pairs.items())
+
+
+def _shown_above(block: Block, names: frozenset[str]) -> frozenset[str] | None:
+    """The output columns that show one of these; None if groups would be torn apart."""
+    if block.grouping is not None:
+        names = frozenset(
+            k.name
+            for k in block.grouping.keys
+            if isinstance(k.expr, Column) and k.expr.name in names
+        )
+        if not names:
+            return None
+    return frozenset(
+        c.name for c in block.columns if isinstance(c.expr, Column) and c.expr.name in names
+    )
+
+
+def _of_columns(
+    relation: Relation, named: list[list[str]], carried: Sequence[Sequence[_Carrier]]
+) -> list[_Carrier]:
+    """Unions and counts: a column carries if it does so in every input."""
+    found = []
+    for position, field in enumerate(relation.schema):
+        columns = _together(
+            [
+                next((c for c in carried[i] if named[n][position] in c.shown), None)
+                for n, i in enumerate(relation.inputs)
+            ]
+        )
+        if columns is not None:
+            found.append(_Carrier(frozenset((field.name,)), columns))
+    return found
