@@ -79,6 +79,11 @@ def _large_batches(report: Report, root: Path, quick: bool) -> None:
     report.ratio("1 M: times the floor", ours.warm_ms, floor.warm_ms)
     spark = _fastest_spark(report, case, data, quick, 150 if quick else 400)
     report.ratio("1 M: times Spark's default store", spark.warm_ms, ours.warm_ms)
+    if not quick:
+        defaults = run_spark_join(
+            data, tuned=False, budget_s=300, batch_budget_s=200, progress=report.progress
+        )
+        _shown(report, case, defaults)
     flink = run_flink_join(
         data,
         repeats=1 if quick else 2,
