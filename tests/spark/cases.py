@@ -62,11 +62,25 @@ QUERIES = {
     "istream": "SELECT ISTREAM k, g FROM s2 [RANGE 3 SECONDS]",
     "dstream": "SELECT DSTREAM k, g FROM s2 [RANGE 3 SECONDS]",
     "rstream": "SELECT RSTREAM k, g FROM s2 [RANGE 3 SECONDS]",
+    "left join": "SELECT a.k, a.n, b.n AS m FROM s1 [RANGE 4 SECONDS] a "
+    "LEFT JOIN s2 [RANGE 3 SECONDS] b ON a.k = b.k AND a.x < b.x",
+    "full join": "SELECT ISTREAM a.k, b.k AS j, b.n FROM s1 [RANGE 2 SECONDS] a "
+    "FULL JOIN s2 [RANGE 3 SECONDS] b ON a.k = b.k",
+    "anti join": "SELECT a.k, a.s FROM s1 [RANGE 4 SECONDS] a "
+    "LEFT ANTI JOIN s2 [RANGE 4 SECONDS] b ON a.k = b.k",
+    "distinct": "SELECT DISTINCT k, g FROM s2 [RANGE 3 SECONDS]",
+    "except": "SELECT k FROM s1 [RANGE 4 SECONDS] EXCEPT ALL SELECT k FROM s2 [RANGE 4 SECONDS]",
+    "union": "SELECT ISTREAM k, x FROM s1 [RANGE 4 SECONDS] UNION SELECT k, x FROM s2 [ROWS 3]",
+    "subquery": "SELECT a.k, a.n, q.c FROM s1 [NOW] a, "
+    "(SELECT k, count(*) AS c FROM s2 [RANGE 5 SECONDS] GROUP BY k) q WHERE a.k = q.k",
+    "emitted": "SELECT q.k, count(*) AS c FROM (SELECT ISTREAM k, max(n) AS m "
+    "FROM s1 [RANGE 4 SECONDS] GROUP BY k) [RANGE 3 SECONDS] q GROUP BY q.k",
     "function": "SELECT k, twice(n) AS d FROM s1 WHERE odd(n)",
 }
 
 # One of each kind of routing and state, for masters that are slow to start.
-ABROAD = ("filter", "rows", "partition", "join", "three, two keys", "table", "grouped", "function")
+ABROAD = ("filter", "rows", "partition", "join", "three, two keys", "table", "grouped", "function",
+          "left join", "subquery")  # fmt: skip
 
 
 def query_name(title: str) -> str:

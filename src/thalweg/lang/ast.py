@@ -259,6 +259,7 @@ class SelectStatement:
 class CreateView:
     name: str
     query: Query
+    text: str
     retain: int | None
     at: int
 

@@ -20,11 +20,11 @@ from thalweg.errors import (
     did_you_mean,
 )
 from thalweg.lang import ast
-from thalweg.lang.parser import place
+from thalweg.lang.parser import parse_query, place
 from thalweg.lang.scope import Scope, Visible
 from thalweg.plan import functions
 from thalweg.plan.bounded import verdict
-from thalweg.plan.catalog import Catalog, StreamDef, TableDef
+from thalweg.plan.catalog import Catalog, StreamDef, TableDef, ViewDef
 from thalweg.plan.expr import AggregateCall, Column, Expr, Predicate, columns_of, walk
 from thalweg.plan.logical import (
     NOW,
@@ -45,6 +45,7 @@ from thalweg.plan.logical import (
     Project,
     RowWindow,
     Scan,
+    Schema,
     TimeWindow,
     Union,
     Window,
@@ -72,6 +73,11 @@ def bind(query: ast.Query, catalog: Catalog, text: str) -> BoundQuery:
             "WITH (unbounded = true)",
         ).at(text, *place(text, query.at))
     return bound
+
+
+def check(query: ast.Query, catalog: Catalog, text: str) -> Schema:
+    """The columns of a query that is only going to be a part of others, or a refusal."""
+    return _bind(query, catalog, text).node.schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +221,19 @@ class _Binder:
         return EmitKind.ISTREAM if self._is_stream(first) else EmitKind.RELATION
 
     def _is_stream(self, source: ast.Source) -> bool:
-        if source.subquery is not None:
-            return _bind(source.subquery, self.catalog, self.text).kind is not EmitKind.RELATION
+        inner = self._inner(source)
+        if inner is not None:
+            return inner.kind is not EmitKind.RELATION
         return isinstance(self.catalog.relation(source.name or ""), StreamDef)
+
+    def _inner(self, source: ast.Source) -> _Found | None:
+        """The query inside a source: a subquery, or a view."""
+        if source.subquery is not None:
+            return _bind(source.subquery, self.catalog, self.text)
+        view = self.catalog.relation(source.name or "")
+        if not isinstance(view, ViewDef):
+            return None
+        return _bind(parse_query(view.text), self.catalog, view.text)
 
     # -- what later versions bring -----------------------------------------------------------
 
@@ -299,11 +315,12 @@ class _Binder:
         return _Items([node], shown, [])
 
     def _source(self, source: ast.Source) -> _Items:
-        if source.subquery is not None:
-            return self._subquery(source)
+        inner = self._inner(source)
+        if inner is not None:
+            return self._subquery(source, inner)
         name = source.name or ""
         found = self.catalog.relation(name)
-        if found is None:
+        if found is None or isinstance(found, ViewDef):
             known = self.catalog.relation_names()
             self.fail(
                 UnknownName(f"unknown stream or table {name}", remedy=did_you_mean(name, known)),
@@ -327,9 +344,7 @@ class _Binder:
             )
         return _Items([scan], [visible], [])
 
-    def _subquery(self, source: ast.Source) -> _Items:
-        assert source.subquery is not None
-        inner = _bind(source.subquery, self.catalog, self.text)
+    def _subquery(self, source: ast.Source, inner: _Found) -> _Items:
         alias = _alias(source, self.query.sources.index(source))
         fields = tuple(replace(f, name=f"{alias}.{f.name}") for f in inner.node.schema)
         columns = tuple(
@@ -342,7 +357,8 @@ class _Binder:
             if source.window is not None:
                 self.fail(
                     WindowMisuse(
-                        "the subquery gives a relation; only streams have windows",
+                        f"{source.name or 'the subquery'} gives a relation; only streams have "
+                        "windows",
                         remedy="drop the window, or make it a stream with SELECT ISTREAM",
                     ),
                     source.at,

@@ -77,7 +77,9 @@ def _create_view(c: Cursor, at: int) -> CreateView:
     name = c.name("a view name")
     retain = c.duration() if c.word("RETAIN") else None
     c.need("AS")
-    return CreateView(name, parse_select(c), retain, at)
+    start = c.offset()
+    query = parse_select(c)
+    return CreateView(name, query, _text(c, start), retain, at)
 
 
 def _create_table(c: Cursor, at: int) -> CreateTable:

@@ -71,6 +71,14 @@ class TableDef:
 
 
 @dataclass(frozen=True, slots=True)
+class ViewDef:
+    """A named query that others may read; it runs as a part of each of them."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionDef:
     """Signature of a registered Python function; the code itself lives with the engine."""
 
@@ -86,15 +94,15 @@ class Catalog:
 
     streams: dict[str, StreamDef] = field(default_factory=dict)
     tables: dict[str, TableDef] = field(default_factory=dict)
+    views: dict[str, ViewDef] = field(default_factory=dict)
     functions: dict[str, FunctionDef] = field(default_factory=dict)
 
-    def relation(self, name: str) -> StreamDef | TableDef | None:
+    def relation(self, name: str) -> StreamDef | TableDef | ViewDef | None:
         lowered = name.lower()
-        relations: list[StreamDef | TableDef] = [*self.streams.values(), *self.tables.values()]
-        for known in relations:
-            if known.name.lower() == lowered:
-                return known
-        return None
+        everything: list[StreamDef | TableDef | ViewDef] = [
+            *self.streams.values(), *self.tables.values(), *self.views.values()
+        ]  # fmt: skip
+        return next((known for known in everything if known.name.lower() == lowered), None)
 
     def relation_names(self) -> list[str]:
-        return [*self.streams, *self.tables]
+        return [*self.streams, *self.tables, *self.views]

@@ -21,7 +21,7 @@ from thalweg.exec.constants import constant_value
 from thalweg.exec.emit import SIGN
 from thalweg.exec.expressions import UserFunction
 from thalweg.lang import ast
-from thalweg.lang.binder import bind
+from thalweg.lang.binder import bind, check
 from thalweg.lang.definitions import stream_definition
 from thalweg.lang.parser import parse, parse_query
 from thalweg.plan.bounded import verdict
@@ -31,6 +31,7 @@ from thalweg.plan.catalog import (
     SourceSpec,
     StreamDef,
     TableDef,
+    ViewDef,
 )
 from thalweg.plan.explain import explain
 from thalweg.plan.logical import EmitKind
@@ -159,6 +160,19 @@ class Session:
         self._write_table(name, normalized(table, fields))
         return definition
 
+    def define_view(self, statement: ast.CreateView, text: str) -> ViewDef:
+        """A named query for others to read. It is checked now and runs as a part of each."""
+        if statement.retain is not None:
+            raise NotAvailableYet("RETAIN on a view is not available yet")
+        refuse_reserved(statement.name)
+        definition = ViewDef(statement.name, statement.text)
+        known = self.catalog.relation(statement.name)
+        if known is not None and known != definition:
+            raise DuplicateName(f"{statement.name} is already defined", remedy="use another name")
+        check(statement.query, self.catalog, text)
+        self.catalog.views[statement.name] = definition
+        return definition
+
     def _write_table(self, name: str, table: pa.Table) -> None:
         if name in self.coordinator.state.tables:
             return
@@ -242,6 +256,7 @@ class Session:
         self.coordinator.add_query(name, text, self.physical(bound))
         query = Query(name, text, bound, self, callback)
         self.queries[name] = query
+        self.catalog.views[name] = ViewDef(name, text)  # others may read it like a view
         return query
 
     def bind(self, text: str) -> BoundQuery:
@@ -271,6 +286,8 @@ class Session:
             return self.create_table(statement, text)
         if isinstance(statement, ast.CreateQuery):
             return self._register(statement.name, statement, text, None)
+        if isinstance(statement, ast.CreateView):
+            return self.define_view(statement, text)
         if isinstance(statement, ast.SelectStatement):
             return self._register(self._free_name(statement.text), statement, text, None)
         if isinstance(statement, ast.Explain):

@@ -1,0 +1,80 @@
+"""Views, and queries over queries: as if their text stood in FROM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from thalweg.errors import DuplicateName, NotAvailableYet, UnknownName, WindowMisuse
+from thalweg.testing.compare import difference, from_table
+from thalweg.testing.runner import Runner
+
+TRADES = pa.table(
+    {
+        "sym": ["a", "b", "a", "c", "b", "a", "c", "a"],
+        "price": [1.0, 5.0, 3.0, 2.0, 4.0, 2.0, 8.0, 9.0],
+        "ts": pa.array([0, 1, 2, 2, 4, 6, 7, 9], pa.timestamp("s", "UTC")),
+    }
+)
+TOP = "SELECT sym, max(price) AS top FROM trades [RANGE 3 SECONDS] GROUP BY sym"
+RISES = "SELECT ISTREAM sym, max(price) AS top FROM trades [RANGE 3 SECONDS] GROUP BY sym"
+
+
+def runner() -> Runner:
+    made = Runner(epochs=3)
+    made.stream("trades", TRADES)
+    return made
+
+
+def results(made: Runner, sql: str) -> Any:
+    query = made.query(sql, "asked")
+    made.run()
+    return from_table(query.results())
+
+
+def test_a_view_is_the_relation_it_describes() -> None:
+    made = runner()
+    made.sql(f"CREATE VIEW tops AS {TOP}")
+    asked = "SELECT t.sym FROM trades [NOW] t, {} v WHERE t.sym = v.sym AND t.price < v.top"
+    found = results(made, asked.format("tops"))
+    assert found
+    assert difference(results(runner(), asked.format(f"({TOP})")), found) is None
+
+
+def test_a_view_that_gives_a_stream_has_windows() -> None:
+    made = runner()
+    made.sql(f"CREATE VIEW rises AS {RISES}")
+    asked = "SELECT ISTREAM r.sym, count(*) AS n FROM {} [RANGE 4 SECONDS] r GROUP BY r.sym"
+    found = results(made, asked.format("rises"))
+    assert found
+    assert difference(results(runner(), asked.format(f"({RISES})")), found) is None
+
+
+def test_a_query_reads_another_and_a_view_another_view() -> None:
+    made = runner()
+    made.query(RISES, "rises")
+    made.sql("CREATE VIEW few AS SELECT sym FROM rises [ROWS 2] WHERE top > 2")
+    found = results(made, "SELECT DISTINCT few.sym FROM few")
+    inner = f"SELECT q.sym FROM ({RISES}) [ROWS 2] q WHERE q.top > 2"
+    assert found
+    assert difference(results(runner(), f"SELECT DISTINCT f.sym FROM ({inner}) f"), found) is None
+
+
+def test_refusals() -> None:
+    made = runner()
+    made.sql(f"CREATE VIEW tops AS {TOP}")
+    made.sql(f"CREATE VIEW tops AS {TOP}")  # the same again is fine
+    with pytest.raises(DuplicateName):
+        made.sql(f"CREATE VIEW tops AS {RISES}")
+    with pytest.raises(DuplicateName):
+        made.sql(f"CREATE VIEW trades AS {TOP}")
+    with pytest.raises(WindowMisuse, match="tops gives a relation"):
+        made.query("SELECT sym FROM tops [NOW]")
+    with pytest.raises(UnknownName, match="topz"):
+        made.query("SELECT sym FROM topz")
+    with pytest.raises(UnknownName, match="loop"):
+        made.sql("CREATE VIEW loop AS SELECT * FROM loop")
+    with pytest.raises(NotAvailableYet, match="RETAIN"):
+        made.sql("CREATE VIEW kept RETAIN 1 DAY AS SELECT ISTREAM sym FROM trades [NOW]")
