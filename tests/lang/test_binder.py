@@ -299,7 +299,7 @@ LATER_SELECTS = (
     "SELECT sym FROM trades [NOW] LIMIT 5",
     "SELECT sym FROM (SELECT RSTREAM sym FROM trades [NOW]) [NOW]",
     "SELECT t.sym FROM trades [NOW] t ASOF JOIN quotes [NOW] q ON t.sym = q.sym",
-    "SELECT sym FROM trades WHERE sym IN (SELECT sym FROM companies)",
+    "SELECT sym FROM trades [NOW] WHERE qty > 1 OR sym IN (SELECT sym FROM companies)",
     "SELECT sym FROM trades WHERE EXISTS (SELECT sym FROM companies)",
     "SELECT sym FROM trades WHERE qty = (SELECT max(qty) FROM quotes)",
     "SELECT count(*) FILTER (WHERE qty > 1) FROM trades [NOW]",

@@ -25,7 +25,7 @@ from thalweg.lang.scope import Scope, Visible
 from thalweg.plan import functions
 from thalweg.plan.bounded import verdict
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef, ViewDef
-from thalweg.plan.expr import AggregateCall, Column, Expr, Predicate, columns_of, walk
+from thalweg.plan.expr import AggregateCall, Column, Expr, Literal, Predicate, columns_of, walk
 from thalweg.plan.logical import (
     NOW,
     UNBOUNDED,
@@ -53,7 +53,7 @@ from thalweg.plan.logical import (
 )
 from thalweg.plan.logical import walk as walk_nodes
 from thalweg.plan.query import ALLOWED_OPTIONS, BoundQuery, QueryOptions
-from thalweg.plan.types import NULL, DataType
+from thalweg.plan.types import BOOLEAN, NULL, DataType
 
 
 def bind(query: ast.Query, catalog: Catalog, text: str) -> BoundQuery:
@@ -206,10 +206,49 @@ class _Binder:
         return _Found(node, self._kind(aggregated), _options(self.query, self.text))
 
     def _filtered(self, items: _Items, scope: Scope, conditions: tuple[exp.Expr, ...] = ()) -> Node:
-        members = items.members
+        conjuncts = [c for node in (*items.conditions, *conditions) for c in _conjuncts(node)]
+        asked = [c for c in conjuncts if _membership(c) is not None]
+        others = tuple(c for c in conjuncts if _membership(c) is None)
+        predicates = self._predicates(scope, others)
+        members = list(items.members)
+        absent = []
+        for i, node in enumerate(asked):
+            member, test, is_there = self._member(scope, node, i)
+            position = Predicate(test, len(conjuncts) + i, node.sql(dialect="spark"))
+            if is_there:
+                members.append(Count(CountRule.DISTINCT, (member,)))
+                predicates += (position,)
+            else:
+                absent.append((member, position))
         body = members[0] if len(members) == 1 else Join(tuple(members))
-        predicates = self._predicates(scope, (*items.conditions, *conditions))
-        return Filter(body, predicates) if predicates else body
+        body = Filter(body, predicates) if predicates else body
+        for member, position in absent:
+            body = OuterJoin(OuterKind.ANTI, body, member, (position,))
+        return body
+
+    def _member(self, scope: Scope, node: exp.Expr, number: int) -> tuple[Node, Expr, bool]:
+        """The values asked for by `x [NOT] IN (SELECT ...)`, the test of a row against one of them,
+        and whether one must, or none may, pass it."""
+        found = _membership(node)
+        assert found is not None
+        asked, is_there = found
+        query: ast.Query = asked.meta["query"]
+        if _written_kind(query) is not None:
+            error = BindError("a subquery in a condition is a relation", remedy="drop ISTREAM")
+            self.fail(error, query.at)
+        inner = _bind(query, self.catalog, self.text).node
+        if len(inner.schema) != 1:
+            self.fail(BindError("IN takes a subquery of one column"), query.at)
+        column = Named(f"in {number + 1}.{inner.schema[0].name}", inner.schema[0].column())
+        value = column.field().column()
+        operand = scope.bind(asked.this)
+        try:
+            test = functions.resolve("=", [operand, value])
+            if not is_there and test.nullable:  # NOT IN is not true where the answer is unknown
+                test = functions.resolve("coalesce", [test, Literal(BOOLEAN, False, True)])
+        except ThalwegError as refusal:
+            raise scope.place(refusal, node) from None
+        return Project(inner, (column,)), test, is_there
 
     def _kind(self, aggregated: bool) -> EmitKind:
         if self.query.kind is not None:
@@ -536,6 +575,17 @@ class _Lift:
         if not args:
             return expr
         return replace(expr, args=tuple(self._lift(a) for a in args))  # type: ignore[call-arg]
+
+
+def _membership(node: exp.Expr) -> tuple[exp.In, bool] | None:
+    """`x IN (SELECT ...)`, and whether it is asked for (or denied)."""
+    is_there = True
+    while isinstance(node, (exp.Paren, exp.Not)):
+        is_there ^= isinstance(node, exp.Not)
+        node = node.this
+    if not isinstance(node, exp.In) or "query" not in node.meta:
+        return None
+    return node, is_there ^ bool(node.args.get("negate"))
 
 
 def _alias(source: ast.Source, position: int) -> str:

@@ -96,6 +96,19 @@ class Cursor(SparkParser):
             node.meta["within"] = (amount, kind)
         return node
 
+    def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
+        """`x IN (SELECT ...)` holds a query of ours, windows and all."""
+        from thalweg.lang.selects import opens_select, parse_select
+
+        if not opens_select(self):
+            return super()._parse_in(this, alias)
+        self._advance()
+        query = parse_select(self)
+        self.symbol(TokenType.R_PAREN, ")")
+        node = exp.In(this=this)
+        node.meta["query"] = query
+        return node
+
     # -- helpers -----------------------------------------------------------------------------
 
     def word(self, *texts: str) -> bool:

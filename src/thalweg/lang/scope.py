@@ -316,8 +316,12 @@ def _is(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
 
 
 def _in(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
-    if node.args.get("query") is not None:
-        scope.fail(NotAvailableYet("IN (SELECT ...) is not available yet"), node)
+    if "query" in node.meta:
+        error = NotAvailableYet(
+            "IN (SELECT ...) is not available yet inside another expression",
+            remedy="let it stand by itself between the ANDs of WHERE",
+        )
+        scope.fail(error, node)
     return scope._call(node, "in", [node.this, *node.expressions], agg)
 
 

@@ -124,7 +124,7 @@ def _joined(c: Cursor) -> FromItem:
 
 
 def _from_item(c: Cursor) -> FromItem:
-    if c._curr and c._curr.token_type == TokenType.L_PAREN and not _opens_select(c):
+    if c._curr and c._curr.token_type == TokenType.L_PAREN and not opens_select(c):
         c._advance()
         inner = _joined(c)
         c.symbol(TokenType.R_PAREN, ")")
@@ -132,9 +132,11 @@ def _from_item(c: Cursor) -> FromItem:
     return _source(c)
 
 
-def _opens_select(c: Cursor) -> bool:
-    """Whether the parentheses ahead hold a SELECT, and not a join."""
+def opens_select(c: Cursor) -> bool:
+    """Whether parentheses lie ahead that hold a SELECT."""
     at = c._index
+    if at >= len(c._tokens) or c._tokens[at].token_type != TokenType.L_PAREN:
+        return False
     while at < len(c._tokens) and c._tokens[at].token_type == TokenType.L_PAREN:
         at += 1
     return at < len(c._tokens) and c._tokens[at].text.upper() == "SELECT"

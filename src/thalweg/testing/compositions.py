@@ -12,7 +12,7 @@ from random import Random
 from thalweg.testing.generators import EMITS, Case, GeneratedStream, Source, Writer
 from thalweg.testing.random_streams import random_shape, random_stream
 
-SHAPES = ("distinct", "set", "outer", "subquery", "stream", "aggregate of")
+SHAPES = ("distinct", "set", "outer", "subquery", "stream", "aggregate of", "member")
 OUTER = ("LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI")
 SET = ("UNION", "UNION ALL", "EXCEPT", "EXCEPT ALL", "INTERSECT", "INTERSECT ALL")
 # Columns that a random stream always has, with their kind.
@@ -51,6 +51,7 @@ class _Composer:
             "subquery": self.subquery,
             "stream": self.stream,
             "aggregate of": self.aggregate_of,
+            "member": self.member,
         }[shape]
         sql = f"SELECT {kind}{body()} WITH (unbounded = true)"
         used = {name: s for name, s in self.streams.items() if f"{name}" in sql}
@@ -199,6 +200,27 @@ class _Composer:
         named = text.split(" FROM ", 1)[0]
         first = "k" if "a.k" in named else "x"
         return f"q.{first} AS v, count(*) AS n FROM ({text}) q GROUP BY q.{first}"
+
+    def member(self) -> str:
+        """Rows whose key is, or is not, among the answers of another query."""
+        source = self.source("s1", "a")
+        column = self.rng.choice(("k", "x"))
+        asked = self.rng.choice(("IN", "IN", "NOT IN"))
+        self.writer.note(f"member:{asked.lower()}")
+        inner = f"SELECT {self.plain((column,), 'b')}"
+        conditions = [f"{source[column]} {asked} ({inner})"]
+        if self.writer.chance(0.3):
+            conditions.insert(0, self.simple(source))
+        if self.writer.chance(0.2):
+            conditions.append(f"{source['k']} IN ({self.inner_keys()})")
+            self.writer.note("member:two")
+        items = ", ".join(source[c] for c in self.shared(source))
+        conditions = [f"({c})" for c in conditions]
+        return f"{items} FROM {source.text} WHERE {' AND '.join(conditions)}"
+
+    def inner_keys(self) -> str:
+        source = self.source("s3", "c")
+        return f"SELECT {source['k']} FROM {source.text} GROUP BY {source['k']} HAVING count(*) > 1"
 
     def plain_outer(self) -> str:
         left, right = self.source("s1", "a"), self.source("s2", "b")

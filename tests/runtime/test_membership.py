@@ -1,0 +1,58 @@
+"""x [NOT] IN (SELECT ...): against sets in Python."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+from thalweg.errors import BindError, NotAvailableYet, TypeMismatch, UnboundedState
+from thalweg.testing.runner import Runner
+
+
+def stream(rng: Random, rows: int, nulls: bool) -> pa.Table:
+    keys = [None if nulls and rng.random() < 0.15 else rng.randint(0, 5) for _ in range(rows)]
+    times = sorted(rng.randint(0, 40) for _ in range(rows))
+    stamps = pa.array(times, pa.timestamp("s", "UTC"))
+    return pa.table({"k": pa.array(keys, pa.int64()), "n": range(rows), "ts": stamps})
+
+
+@pytest.mark.parametrize("nulls", [False, True])
+@pytest.mark.parametrize("asked", ["IN", "NOT IN"])
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_are_judged_as_they_arrive(seed: int, asked: str, nulls: bool) -> None:
+    rng = Random(f"{seed} {asked} {nulls}")
+    a, b = stream(rng, 30, nulls), stream(rng, 30, nulls)
+    runner = Runner(epochs=4, buckets=2)
+    runner.stream("a", a)
+    runner.stream("b", b)
+    query = runner.query(
+        f"SELECT ISTREAM n FROM a [NOW] WHERE k {asked} (SELECT k FROM b [RANGE 6 SECONDS])"
+    )
+    runner.run()
+    times = a["ts"].cast(pa.int64()).to_pylist()
+    others = list(zip(b["k"].to_pylist(), b["ts"].cast(pa.int64()).to_pylist(), strict=True))
+    wanted = []
+    for n, (key, at) in enumerate(zip(a["k"].to_pylist(), times, strict=True)):
+        seen = [k for k, t in others if at - 6 <= t <= at]
+        if asked == "IN":
+            passes = key is not None and key in seen
+        else:
+            passes = not seen or (key is not None and None not in seen and key not in seen)
+        wanted += [n] if passes else []
+    assert sorted(query.results()["n"].to_pylist()) == wanted
+
+
+def test_refusals() -> None:
+    runner = Runner()
+    runner.stream("a", stream(Random(1), 3, False))
+    for sql, error, words in (
+        ("SELECT n FROM a [NOW] WHERE k IN (SELECT k, n FROM a [NOW])", BindError, "one column"),
+        ("SELECT n FROM a [NOW] WHERE k IN (SELECT ISTREAM k FROM a [NOW])", BindError, "relation"),
+        ("SELECT n FROM a [NOW] WHERE k IN (SELECT ts FROM a [NOW])", TypeMismatch, "TIMESTAMP"),
+        ("SELECT n FROM a WHERE k IN (SELECT k FROM a [NOW])", UnboundedState, "join"),
+        ("SELECT n, k IN (SELECT k FROM a [NOW]) AS y FROM a", NotAvailableYet, "inside"),
+    ):
+        with pytest.raises(error, match=words):
+            runner.query(sql)
