@@ -25,6 +25,6 @@ def test_the_seeds_cover_every_shape() -> None:
     seen = Counter(f for seed in SEEDS for f in random_composition(seed).features)
     wanted = [f"shape:{s}" for s in SHAPES] + [f"outer:{k.lower()}" for k in OUTER]
     wanted += [f"set:{o.lower()}" for o in SET] + ["outer:third", "outer:residual", "set:three"]
-    wanted += ["member:in", "member:not in", "member:two"]
+    wanted += ["input:table", "member:in", "member:not in", "member:two"]
     wanted += ["inner:istream", "inner:dstream", "stream:joined", "subquery:joined"]
     assert not [f for f in wanted if seen[f] < 3], seen

@@ -29,14 +29,21 @@ class Reject:
 
 @dataclass(slots=True)
 class TaskContext:
-    """One task of one epoch: instants in [since, until) are to be processed."""
+    """One task of one epoch: instants in [since, until) are to be processed; `start` is the
+    query's first, None while there is none."""
 
     cache: PackCache
     functions: Mapping[str, UserFunction]
     since: int
     until: int
+    start: int | None = None
     rejects: list[Reject] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def begins(self) -> bool:
+        """Whether the query starts in this epoch."""
+        return self.start is not None and self.since <= self.start < self.until
 
     def vector(self, pack: Pack, name: str, dtype: DataType) -> Vector:
         key = (pack.name, name, dtype.name)

@@ -156,7 +156,8 @@ class TimeLeaf:
     # -- appearing and vanishing rows --------------------------------------------------------
 
     def arrivals(self) -> Changes:
-        assert self.window is not None
+        if self.window is None:
+            return self._standing()
         low, high = windows.starting_between(self.window, self.ctx.since, self.ctx.until)
         frames, times = self._between(low, high, note_rejects=True)
         ts = _flat(times)
@@ -170,8 +171,21 @@ class TimeLeaf:
         self.ctx.counts[f"arrivals:{self.leaf.alias}"] += len(changes)
         return changes
 
+    def _standing(self) -> Changes:
+        """A table where nothing else brings changes: there from the query's start, for ever."""
+        frames = []
+        for meta in self.packs if self.ctx.begins else ():
+            view = self._view(meta)
+            rows = np.arange(len(view.ts)) if view.rows is None else view.rows
+            frames.append(self._frame(view.pack, rows))
+        frame = concat_frames(frames, self.leaf.fields)
+        at = np.full(frame.length, self.ctx.start or 0, np.int64)
+        ends = np.full(frame.length, AFTER_TIME, np.int64)
+        return Changes(frame, at, np.ones(frame.length, np.int8), ends)
+
     def departures(self, only_at: InstantSet | None = None) -> Changes:
-        assert self.window is not None
+        if self.window is None:
+            return self._standing().take(np.empty(0, np.int64))
         low, high = windows.ending_between(self.window, self.ctx.since, self.ctx.until)
         frames, times = self._between(low, high, note_rejects=False, only_at=only_at)
         ts = _flat(times)

@@ -77,7 +77,7 @@ class StepResult:
 
 
 def step(task: StepTask, cache: PackCache, functions: Mapping[str, UserFunction]) -> StepResult:
-    ctx = TaskContext(cache, functions, task.since, task.until)
+    ctx = TaskContext(cache, functions, task.since, task.until, task.start)
     run = _Step(task, ctx)
     changes = run.output_changes()
     run.write_output(changes)
@@ -166,14 +166,13 @@ class _Step:
         changes = concat_changes([appear, vanish], joined.schema)
         if known and changes.ends is None:
             changes.ends = np.zeros(len(changes), np.int64)
-        begins = task.start is not None and task.since <= task.start < task.until
         name = slots.slot(number, slots.GROUPS)
         found = aggregate(
             self.ctx,
             block.grouping,
             changes,
             task.state.get(name, ()),
-            task.start if begins else None,
+            task.start if self.ctx.begins else None,
         )
         self._keep(name, found.state, sides=found.sides)
         skip_old = only_new and not self.plan.needs_netting
@@ -250,7 +249,7 @@ class _Step:
 
     def _share(self, place: int) -> Share:
         key: Key = self.plan.routing.columns[place]
-        if self.plan.leaves[place].is_table:
+        if self.plan.leaves[place].is_table and not key:
             return Share(())
         if self.plan.routing.kind is RoutingKind.KEYS:
             return Share(key, self.task.low, self.task.high)

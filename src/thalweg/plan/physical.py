@@ -138,6 +138,11 @@ class Block:
         return tuple(c.field() for c in self.columns)
 
     @property
+    def is_static(self) -> bool:
+        """Whether it reads tables alone: then it appears as a whole when the query starts."""
+        return all(leaf.is_table for leaf in self.leaves)
+
+    @property
     def inputs(self) -> tuple[int, ...]:
         return tuple(leaf.source for leaf in self.leaves if leaf.source is not None)
 

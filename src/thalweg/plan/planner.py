@@ -380,7 +380,7 @@ def _pipelines(
     routed: Sequence[tuple[str, ...] | None],
     orders: Orders,
 ) -> tuple[Pipeline, ...]:
-    changing = [i for i, leaf in enumerate(leaves) if not leaf.is_table]
+    changing = [i for i, leaf in enumerate(leaves) if not leaf.is_table] or [0]
     found = []
     for n, start in enumerate(changing):
         wanted = orders.pipelines[n % len(orders.pipelines)] if orders.pipelines else ()

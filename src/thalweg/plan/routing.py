@@ -189,7 +189,7 @@ def _of_block(
     below: dict[int, list[_Carrier]] = {}
     place = first
     for i, leaf in enumerate(block.leaves):
-        if not leaf.is_table:
+        if not leaf.is_table or block.is_static:
             below[i] = list(_of_leaf(leaf, place, carried))
         place += leaf.is_stored
     return [

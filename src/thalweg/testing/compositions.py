@@ -9,14 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
+import pyarrow as pa
+
 from thalweg.testing.generators import EMITS, Case, GeneratedStream, Source, Writer
-from thalweg.testing.random_streams import random_shape, random_stream
+from thalweg.testing.random_streams import TABLE_TYPES, random_shape, random_stream, random_table
 
 SHAPES = ("distinct", "set", "outer", "subquery", "stream", "aggregate of", "member")
 OUTER = ("LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI")
 SET = ("UNION", "UNION ALL", "EXCEPT", "EXCEPT ALL", "INTERSECT", "INTERSECT ALL")
 # Columns that a random stream always has, with their kind.
 _SHARED = ("k", "g", "x")
+# A table's double stands in for a stream's.
+TABLE_COLUMNS = tuple("x" if name == "w" else name for name in TABLE_TYPES)
 
 
 def random_composition(seed: int, shape: str | None = None) -> Case:
@@ -31,6 +35,7 @@ class _Composer:
 
     writer: Writer
     streams: dict[str, GeneratedStream] = field(default_factory=dict)
+    tables: dict[str, pa.Table] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.rng = self.writer.rng
@@ -55,11 +60,16 @@ class _Composer:
         }[shape]
         sql = f"SELECT {kind}{body()} WITH (unbounded = true)"
         used = {name: s for name, s in self.streams.items() if f"{name}" in sql}
-        return Case(seed, shape, used, {}, sql, frozenset(self.writer.features))
+        return Case(seed, shape, used, self.tables, sql, frozenset(self.writer.features))
 
     # --- parts
 
-    def source(self, name: str, alias: str) -> Source:
+    def source(self, name: str, alias: str, often: float = 0.2) -> Source:
+        if alias in "bc" and self.writer.chance(often):
+            self.writer.note("input:table")
+            table = random_table(self.rng, self.time)
+            self.tables["t1"] = table.rename_columns(TABLE_COLUMNS)
+            return Source("t1", alias, TABLE_COLUMNS, f"t1 {alias}")
         columns = tuple(self.streams[name].table.column_names)
         return self.writer.stream_source(self.time, name, alias, columns)
 
