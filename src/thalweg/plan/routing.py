@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from thalweg.plan.classes import KeyClasses
 from thalweg.plan.expr import Column, Predicate
 from thalweg.plan.logical import EmitKind, RowWindow
-from thalweg.plan.physical import Block, Grouping, Leaf, Relation, Routing, RoutingKind
+from thalweg.plan.physical import Block, Grouping, Leaf, Merged, Relation, Routing, RoutingKind
 
 
 def route_block(
@@ -174,7 +174,7 @@ def route_relations(
 def _passes_through(relation: Relation) -> bool:
     """Whether every row goes its way alone."""
     if not isinstance(relation, Block):
-        return not hasattr(relation, "rule")
+        return isinstance(relation, Merged)
     alone = len(relation.leaves) == 1 and relation.grouping is None
     leaf = relation.leaves[0]
     return alone and leaf.emits is None and not leaf.is_row_window and not leaf.is_table
