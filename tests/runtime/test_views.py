@@ -34,22 +34,35 @@ def results(made: Runner, sql: str) -> Any:
     return from_table(query.results())
 
 
-def test_a_view_is_the_relation_it_describes() -> None:
+@pytest.mark.parametrize(
+    ("view", "asked"),
+    [
+        pytest.param(
+            TOP,
+            "SELECT t.sym FROM trades [NOW] t, {} v WHERE t.sym = v.sym AND t.price < v.top",
+            id="relation",
+        ),
+        pytest.param(
+            RISES,
+            "SELECT ISTREAM r.sym, count(*) AS n FROM {} [RANGE 4 SECONDS] r GROUP BY r.sym",
+            id="stream",
+        ),
+    ],
+)
+def test_a_view_stands_for_its_text(view: str, asked: str) -> None:
     made = runner()
-    made.sql(f"CREATE VIEW tops AS {TOP}")
-    asked = "SELECT t.sym FROM trades [NOW] t, {} v WHERE t.sym = v.sym AND t.price < v.top"
-    found = results(made, asked.format("tops"))
+    made.sql(f"CREATE VIEW v AS {view}")
+    found = results(made, asked.format("v"))
     assert found
-    assert difference(results(runner(), asked.format(f"({TOP})")), found) is None
+    assert difference(results(runner(), asked.format(f"({view})")), found) is None
 
 
-def test_a_view_that_gives_a_stream_has_windows() -> None:
-    made = runner()
-    made.sql(f"CREATE VIEW rises AS {RISES}")
-    asked = "SELECT ISTREAM r.sym, count(*) AS n FROM {} [RANGE 4 SECONDS] r GROUP BY r.sym"
-    found = results(made, asked.format("rises"))
-    assert found
-    assert difference(results(runner(), asked.format(f"({RISES})")), found) is None
+def test_subqueries_in_subqueries_are_bound_once_each() -> None:
+    """Bound twice at every level, forty levels would take for ever."""
+    text = "trades"
+    for _ in range(40):
+        text = f"(SELECT sym, price FROM {text})"
+    assert runner().query(f"SELECT sym FROM {text} WITH (unbounded = true)").schema[0].name == "sym"
 
 
 def test_a_query_reads_another_and_a_view_another_view() -> None:

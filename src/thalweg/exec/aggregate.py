@@ -224,8 +224,7 @@ def _saved(
 ) -> GroupResult:
     if not runs.groups:
         return GroupResult(revisions, None, {})
-    ends = np.append(runs.heads[1:] - 1, runs.runs - 1)
-    last = runs.groups + ends
+    last = runs.last_versions
     columns: Columns = {}
     sides: dict[str, pa.Table] = {}
     for i, one in enumerate(accumulators):

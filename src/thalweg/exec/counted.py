@@ -66,7 +66,7 @@ def count(
     rows = runs.example[runs.group_of_run[changed]]
     frame = Frame(columns, len(changes)).take(rows)
     signs = np.sign(delta[changed]).astype(np.int8)
-    last = runs.groups + np.append(runs.heads[1:] - 1, runs.runs - 1)
+    last = runs.last_versions
     kept = {f"c{s}": c[last] for s, c in enumerate(counts)}
     state = state_table(runs, np.sum(list(kept.values()), axis=0), kept)
     return CountResult(Changes(frame, runs.instants[changed], signs), state)

@@ -15,11 +15,18 @@ import pyarrow as pa
 
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge, reject
-from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME, Changes, Frame, Ints, concat_frames
+from thalweg.exec.frame import (
+    AFTER_TIME,
+    BEFORE_TIME,
+    Changes,
+    Frame,
+    Ints,
+    arrow_columns,
+    concat_frames,
+)
 from thalweg.exec.leaf import InstantSet, Matches, Needles
 from thalweg.exec.ordering import row_codes
 from thalweg.plan.physical import Leaf
-from thalweg.plan.types import to_arrow
 from thalweg.store import native
 from thalweg.store.hashing import Hashes, hash_columns
 from thalweg.store.packs import TIME, Key, PackMeta
@@ -67,10 +74,7 @@ class DerivedLeaf:
         """This epoch's changes, to be added to the content."""
         if not len(self.changes):
             return None
-        columns = {
-            f.name: self.changes.frame.columns[f.name].to_arrow().cast(to_arrow(f.type))
-            for f in self.leaf.fields
-        }
+        columns = arrow_columns(self.changes.frame, self.leaf.fields)
         columns[WEIGHT] = pa.array(self.changes.signs.astype(np.int64))
         columns[TIME] = pa.array(self.changes.ts)
         return pa.table(columns)

@@ -14,14 +14,21 @@ from thalweg.exec.context import Reject, TaskContext
 from thalweg.exec.exact import running_counts
 from thalweg.exec.expressions import evaluate
 from thalweg.exec.filters import judge, reject
-from thalweg.exec.frame import BEFORE_TIME, Changes, Frame, Ints, concat_changes, concat_frames
+from thalweg.exec.frame import (
+    BEFORE_TIME,
+    Changes,
+    Frame,
+    Ints,
+    arrow_columns,
+    concat_changes,
+    concat_frames,
+)
 from thalweg.exec.netting import same_rows
 from thalweg.exec.ordering import row_codes
 from thalweg.exec.vector import Mask, Vector, from_arrow
 from thalweg.plan.expr import Column
 from thalweg.plan.logical import EmitKind, TimeWindow
 from thalweg.plan.physical import Block, QueryPlan
-from thalweg.plan.types import to_arrow
 from thalweg.store import native
 from thalweg.store.packs import TIME, PackMeta
 
@@ -149,9 +156,7 @@ def output_table(plan: QueryPlan, changes: Changes) -> pa.Table | None:
     """Output rows with `__ts` (µs) and, for relations, `__sign`."""
     if not len(changes):
         return None
-    columns = {
-        f.name: changes.frame.columns[f.name].to_arrow().cast(to_arrow(f.type)) for f in plan.schema
-    }
+    columns = arrow_columns(changes.frame, plan.schema)
     columns[TIME] = pa.array(changes.ts)
     if plan.kind is EmitKind.RELATION:
         columns[SIGN] = pa.array(changes.signs)
@@ -232,7 +237,7 @@ def _final_bag(plan: QueryPlan, frame: Frame, example: Ints, group: Ints, count:
     if not len(last):
         return Bag(None)
     rows = frame.take(example[last])
-    columns = {f.name: rows.columns[f.name].to_arrow().cast(to_arrow(f.type)) for f in plan.schema}
+    columns = arrow_columns(rows, plan.schema)
     columns[COUNT] = pa.array(count[last])
     columns[TIME] = pa.array(np.zeros(len(last), np.int64))
     return Bag(pa.table(columns))

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from thalweg.exec.vector import Vector, concat, nulls
 from thalweg.plan.logical import Schema
+from thalweg.plan.types import to_arrow
 
 Ints = npt.NDArray[np.int64]
 Signs = npt.NDArray[np.int8]
@@ -53,6 +55,11 @@ class Changes:
     def take(self, rows: Ints) -> Changes:
         ends = None if self.ends is None else self.ends[rows]
         return Changes(self.frame.take(rows), self.ts[rows], self.signs[rows], ends)
+
+
+def arrow_columns(frame: Frame, schema: Schema) -> dict[str, pa.Array]:
+    """The columns of a schema as they are written."""
+    return {f.name: frame.columns[f.name].to_arrow().cast(to_arrow(f.type)) for f in schema}
 
 
 def empty_frame(schema: Schema) -> Frame:

@@ -42,6 +42,11 @@ class Runs:
     def runs(self) -> int:
         return len(self.instants)
 
+    @property
+    def last_versions(self) -> Ints:
+        """Where each group's last version is, stored states coming before the runs."""
+        return self.groups + np.append(self.heads[1:] - 1, self.runs - 1)
+
 
 def key_hashes(keys: list[Vector], length: int) -> tuple[Hashes, Hashes]:
     """The two hashes of each row's key; the second is empty where the first tells all."""

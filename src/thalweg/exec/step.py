@@ -28,7 +28,7 @@ from thalweg.exec.emit import (
     select_sign,
 )
 from thalweg.exec.expressions import UserFunction
-from thalweg.exec.frame import Changes, Frame, concat_changes
+from thalweg.exec.frame import Changes, Frame, arrow_columns, concat_changes
 from thalweg.exec.groupstate import StatePack
 from thalweg.exec.leaf import InstantSet, LeafReader, Share, TimeLeaf
 from thalweg.exec.mjoin import Joined
@@ -36,7 +36,6 @@ from thalweg.exec.netting import net
 from thalweg.exec.rowleaf import RowLeaf
 from thalweg.plan.logical import EmitKind, Schema
 from thalweg.plan.physical import Block, Leaf, Merged, QueryPlan, RoutingKind
-from thalweg.plan.types import to_arrow
 from thalweg.store.packs import FULL_RANGE, TIME, Key, PackCache, PackMeta, arrange, write_pack
 
 
@@ -235,10 +234,7 @@ class _Step:
         stored = [s.meta for s in self.task.state.get(name, ())]
         emitted = select_sign(changes, leaf.emits)
         if len(emitted):
-            columns = {
-                f.name: emitted.frame.columns[f.name].to_arrow().cast(to_arrow(f.type))
-                for f in self.plan.relations[leaf.source or 0].schema
-            }
+            columns = arrow_columns(emitted.frame, leaf.fields)
             table = arrange(pa.table(columns), emitted.ts, keys)
             meta = self.write(name, table)
             self.result.state[name] = StatePack(meta)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
 
 from sqlglot import exp
 
@@ -20,6 +20,8 @@ from thalweg.errors import (
     did_you_mean,
 )
 from thalweg.lang import ast
+from thalweg.lang.alike import alike
+from thalweg.lang.options import query_options
 from thalweg.lang.parser import parse_query, place
 from thalweg.lang.scope import Scope, Visible
 from thalweg.plan import functions
@@ -52,8 +54,8 @@ from thalweg.plan.logical import (
     WindowSpec,
 )
 from thalweg.plan.logical import walk as walk_nodes
-from thalweg.plan.query import ALLOWED_OPTIONS, BoundQuery, QueryOptions
-from thalweg.plan.types import BOOLEAN, NULL, DataType
+from thalweg.plan.query import BoundQuery, QueryOptions
+from thalweg.plan.types import BOOLEAN, NULL
 
 
 def bind(query: ast.Query, catalog: Catalog, text: str) -> BoundQuery:
@@ -113,9 +115,9 @@ def _combined(query: ast.SetOperation, catalog: Catalog, text: str) -> _Found:
             f"{given.value} belongs to the first SELECT of {query.operator}",
             remedy="it is about the whole; to combine streams, put each into FROM (SELECT ...)",
         ).at(text, *place(text, query.at))
-    nodes = _alike(query, left.node, right.node, text)
+    nodes = alike(query, left.node, right.node, text)
     kind = _written_kind(query.left) or EmitKind.RELATION
-    options = _options(query, text) if query.options else right.options
+    options = query_options(query, text) if query.options else right.options
     if query.operator in _COUNTING:
         return _Found(Count(_COUNTING[query.operator], nodes), kind, options)
     members = [m for n in nodes for m in (n.members if isinstance(n, Union) else (n,))]
@@ -129,36 +131,6 @@ def _written_kind(query: ast.Query) -> EmitKind | None:
     while isinstance(query, ast.SetOperation):
         query = query.left
     return query.kind
-
-
-def _alike(query: ast.SetOperation, left: Node, right: Node, text: str) -> tuple[Node, Node]:
-    """Both sides with the same types, column by column."""
-
-    def fail(message: str) -> NoReturn:
-        raise TypeMismatch(message).at(text, *place(text, query.at))
-
-    if len(left.schema) != len(right.schema):
-        fail(
-            f"{query.operator} needs as many columns on both sides, found {len(left.schema)} and "
-            f"{len(right.schema)}"
-        )
-    types = []
-    for a, b in zip(left.schema, right.schema, strict=True):
-        common = functions.common_type([a.type, b.type])
-        if common is None:
-            fail(f"{query.operator} cannot bring {a.name} {a.type} and {b.name} {b.type} together")
-        types.append(common)
-    return _cast(left, types), _cast(right, types)
-
-
-def _cast(node: Node, types: list[DataType]) -> Node:
-    if all(f.type == t for f, t in zip(node.schema, types, strict=True)):
-        return node
-    columns = tuple(
-        Named(f.name, functions.cast(f.column(), t))
-        for f, t in zip(node.schema, types, strict=True)
-    )
-    return Project(node, columns)
 
 
 @dataclass(slots=True)
@@ -186,6 +158,7 @@ class _Binder:
     query: ast.Select
     catalog: Catalog
     text: str
+    _bound: dict[int, _Found | None] = field(default_factory=dict)
 
     def fail(self, error: ThalwegError, at: int) -> NoReturn:
         raise error.at(self.text, *place(self.text, at))
@@ -203,7 +176,7 @@ class _Binder:
         node: Node = Project(body, tuple(Named(name, expr) for name, expr, _ in selected))
         if self.query.distinct:
             node = Count(CountRule.DISTINCT, (node,))
-        return _Found(node, self._kind(aggregated), _options(self.query, self.text))
+        return _Found(node, self._kind(aggregated), query_options(self.query, self.text))
 
     def _filtered(self, items: _Items, scope: Scope, conditions: tuple[exp.Expr, ...] = ()) -> Node:
         conjuncts = [c for node in (*items.conditions, *conditions) for c in _conjuncts(node)]
@@ -266,7 +239,13 @@ class _Binder:
         return isinstance(self.catalog.relation(source.name or ""), StreamDef)
 
     def _inner(self, source: ast.Source) -> _Found | None:
-        """The query inside a source: a subquery, or a view."""
+        """The query inside a source, bound once however often it is asked for."""
+        if id(source) not in self._bound:
+            self._bound[id(source)] = self._bound_inner(source)
+        return self._bound[id(source)]
+
+    def _bound_inner(self, source: ast.Source) -> _Found | None:
+        """A subquery, or a view."""
         if source.subquery is not None:
             return _bind(source.subquery, self.catalog, self.text)
         view = self.catalog.relation(source.name or "")
@@ -514,34 +493,6 @@ class _Binder:
                 if name.lower() == node.name.lower() and name.lower() not in names:
                     return expr
         return scope.bind(node)
-
-
-def _options(query: ast.Query, text: str) -> QueryOptions:
-    """What WITH says."""
-    chosen: dict[str, Any] = {}
-    for key, value in query.options:
-        name = key.lower()
-        allowed = ALLOWED_OPTIONS.get(name)
-        if allowed is None:
-            raise UnknownName(
-                f"unknown option {key}", remedy=did_you_mean(name, ALLOWED_OPTIONS)
-            ).at(text, *place(text, query.at))
-        try:
-            chosen[name] = _option(name, value, allowed)
-        except BindError as error:
-            raise error.at(text, *place(text, query.at)) from None
-    return QueryOptions(**chosen)
-
-
-def _option(name: str, value: Any, allowed: tuple[Any, ...] | type) -> Any:
-    if isinstance(allowed, type):
-        if type(value) is allowed:
-            return value
-        wanted = {"bool": "true or false", "int": "a whole number"}[allowed.__name__]
-        raise BindError(f"option {name} takes {wanted}, not {value!r}")
-    if str(value).lower() in allowed:
-        return str(value).lower()
-    raise BindError(f"option {name} cannot be {value!r}", remedy="one of " + ", ".join(allowed))
 
 
 @dataclass(slots=True)

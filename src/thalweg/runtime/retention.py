@@ -106,13 +106,15 @@ def fold_tasks(
         if slots.kind_of(slot) in (slots.GROUPS, slots.COUNTS):
             found.append(FoldTask(name, slot, tuple(packs[begin:end]), begin == 0, prefix))
         else:
-            leaf, keys = _probed(plan, slot)
+            block, i = _place(plan, slot)
             weighted = slots.kind_of(slot) == slots.ROWS
-            low = BEFORE_TIME if weighted else _reach(plan, slot, query.frontier)
+            low = BEFORE_TIME
+            if not weighted:
+                low = _needed_since(block, block.leaves[i], query.frontier)
             some = tuple(packs[begin:end])
-            columns = tuple(f.name for f in plan.relations[leaf.source or 0].schema)
-            if weighted:
-                columns = tuple(f.name for f in leaf.fields)
+            columns = tuple(f.name for f in block.leaves[i].fields)
+            targets = [p.target for pipe in block.pipelines for p in pipe.probes if p.leaf == i]
+            keys = tuple(dict.fromkeys(targets))
             found.append(FoldRowsTask(name, slot, some, columns, keys, weighted, low, prefix))
     return found
 
@@ -133,23 +135,13 @@ def _worth_folding(packs: Sequence[StatePack]) -> tuple[int, int] | None:
     return None if len(packs) <= MOST_UNEVEN else (len(packs) - FAN_IN, len(packs))
 
 
-def _probed(plan: QueryPlan, slot: str) -> tuple[Leaf, tuple[Key, ...]]:
-    """The leaf that a slot belongs to, and the keys by which pipelines probe it."""
+def _place(plan: QueryPlan, slot: str) -> tuple[Block, int]:
+    """The block that a slot belongs to, and which of its leaves."""
     relation, leaf = slots.place_of(slot)
     block = plan.relations[relation]
     assert isinstance(block, Block)
     assert leaf is not None
-    targets = [p.target for pipe in block.pipelines for p in pipe.probes if p.leaf == leaf]
-    return block.leaves[leaf], tuple(dict.fromkeys(targets))
-
-
-def _reach(plan: QueryPlan, slot: str, frontier: int) -> int:
-    """Rows of a subquery's stream are done with before this event time."""
-    relation, leaf = slots.place_of(slot)
-    block = plan.relations[relation]
-    assert isinstance(block, Block)
-    assert leaf is not None
-    return _needed_since(block, block.leaves[leaf], frontier)
+    return block, leaf
 
 
 def _needed_since(block: Block, leaf: Leaf, frontier: int) -> int:
@@ -167,7 +159,8 @@ def forget_emitted(plan: QueryPlan, query: QueryState) -> list[str]:
     gone: list[str] = []
     for slot, packs in query.slots.items():
         if slots.kind_of(slot) == slots.STREAM:
-            low = _reach(plan, slot, query.frontier)
+            block, i = _place(plan, slot)
+            low = _needed_since(block, block.leaves[i], query.frontier)
             gone += [f for p in packs if p.meta.max_ts < low for f in p.files]
             query.slots[slot] = [p for p in packs if p.meta.max_ts >= low]
     return gone

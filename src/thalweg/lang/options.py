@@ -1,0 +1,38 @@
+"""WITH (option = value, ...): known names with values they can have, or a refusal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg.errors import BindError, UnknownName, did_you_mean
+from thalweg.lang import ast
+from thalweg.lang.parser import place
+from thalweg.plan.query import ALLOWED_OPTIONS, QueryOptions
+
+
+def query_options(query: ast.Query, text: str) -> QueryOptions:
+    """What WITH says."""
+    chosen: dict[str, Any] = {}
+    for key, value in query.options:
+        name = key.lower()
+        allowed = ALLOWED_OPTIONS.get(name)
+        if allowed is None:
+            raise UnknownName(
+                f"unknown option {key}", remedy=did_you_mean(name, ALLOWED_OPTIONS)
+            ).at(text, *place(text, query.at))
+        try:
+            chosen[name] = _option(name, value, allowed)
+        except BindError as error:
+            raise error.at(text, *place(text, query.at)) from None
+    return QueryOptions(**chosen)
+
+
+def _option(name: str, value: Any, allowed: tuple[Any, ...] | type) -> Any:
+    if isinstance(allowed, type):
+        if type(value) is allowed:
+            return value
+        wanted = {"bool": "true or false", "int": "a whole number"}[allowed.__name__]
+        raise BindError(f"option {name} takes {wanted}, not {value!r}")
+    if str(value).lower() in allowed:
+        return str(value).lower()
+    raise BindError(f"option {name} cannot be {value!r}", remedy="one of " + ", ".join(allowed))
