@@ -302,13 +302,7 @@ LATER_SELECTS = (
     "SELECT sym FROM trades [NOW] WHERE qty > 1 OR sym IN (SELECT sym FROM companies)",
     "SELECT sym FROM trades WHERE EXISTS (SELECT sym FROM companies)",
     "SELECT sym FROM trades WHERE qty = (SELECT max(qty) FROM quotes)",
-    "SELECT count(*) FILTER (WHERE qty > 1) FROM trades [NOW]",
-    "SELECT count(DISTINCT sym) FROM trades [NOW]",
     "SELECT sum(qty) OVER (PARTITION BY sym) FROM trades [NOW]",
-    "SELECT sym, count(*) FROM trades [NOW] GROUP BY ROLLUP (sym)",
-    "SELECT sym, count(*) FROM trades [NOW] GROUP BY CUBE (sym)",
-    "SELECT sym, count(*) FROM trades [NOW] GROUP BY GROUPING SETS (sym, qty)",
-    "SELECT stddev(qty) FROM trades [NOW]",
 )
 
 

@@ -9,14 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.exec.accumulators import (
-    Accumulator,
-    Columns,
-    Extreme,
-    Loaded,
-    accumulator,
-    sign_runs,
-)
+from thalweg.exec.accumulators import accumulator
+from thalweg.exec.accumulators.base import Accumulator, Arguments, Columns, Loaded, sign_runs
 from thalweg.exec.context import Reject, TaskContext
 from thalweg.exec.expressions import evaluate
 from thalweg.exec.frame import Changes, Frame, Ints
@@ -74,29 +68,25 @@ def aggregate(
         # an event without weight makes the one group appear even over nothing
         weight, ts = np.append(weight, np.int8(0)), np.append(ts, start)
         ends = None if ends is None else np.append(ends, start)
-        arguments = [a if a is None else concat([a, nulls(a.type, 1)]) for a in arguments]
+        arguments = [tuple(concat([v, nulls(v.type, 1)]) for v in own) for own in arguments]
     runs = sort_into_runs(keys, ts)
     accumulators = [accumulator(a.call, f"a{i}") for i, a in enumerate(grouping.aggregates)]
-    types = {a.prefix: a.type for a in accumulators if isinstance(a, Extreme)}
+    types = {f"a{i}": a.side_types for i, a in enumerate(accumulators) if a.side_types}
     loaded = look_up(ctx, packs, runs, types)
     signed = sign_runs(weight, ends, runs, loaded, ROWS)
-    for one, argument in zip(accumulators, arguments, strict=True):
-        one.advance(argument, signed, loaded)
+    for one, own in zip(accumulators, arguments, strict=True):
+        one.advance(own, signed, loaded)
     revisions = _revisions(grouping, keys, runs, accumulators, signed.members, loaded)
     return _saved(runs, accumulators, signed.members, revisions)
 
 
 def _evaluated(
     ctx: TaskContext, grouping: Grouping, changes: Changes
-) -> tuple[list[Vector], list[Vector | None], Changes]:
+) -> tuple[list[Vector], list[Arguments], Changes]:
     """Keys and arguments per change; rows on which one of them errs are rejected."""
     frame = changes.frame
     named = [(k.name, k.expr) for k in grouping.keys]
-    named += [
-        (str(a.call.argument), a.call.argument)
-        for a in grouping.aggregates
-        if a.call.argument is not None
-    ]
+    named += [(str(e), e) for a in grouping.aggregates for e in a.call.arguments]
     found = [evaluate(e, frame.columns, frame.length, ctx.functions) for _, e in named]
     bad = _first_errors(found, frame.length)
     if (bad >= 0).any():
@@ -106,7 +96,7 @@ def _evaluated(
         found = [v.take(kept) for v in found]
     keys = [normalized(v) for v in found[: len(grouping.keys)]]
     rest = iter(found[len(grouping.keys) :])
-    arguments = [None if a.call.argument is None else next(rest) for a in grouping.aggregates]
+    arguments = [tuple(next(rest) for _ in a.call.arguments) for a in grouping.aggregates]
     return keys, arguments, changes
 
 

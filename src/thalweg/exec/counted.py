@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from thalweg.exec.accumulators import running_counts
+from thalweg.exec.accumulators.base import running_counts
 from thalweg.exec.aggregate import normalized, shifted
 from thalweg.exec.context import TaskContext
 from thalweg.exec.frame import Changes, Frame, Ints, concat_changes

@@ -89,6 +89,110 @@ def _add_double(limbs, g, bits, exponent, w, low):  # type: ignore[no-untyped-de
     limbs[g, at + 2] += sign * (c >> 32)
 
 
+# -- sums of squares, for the variance ---------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def square_limb_range(values, order, weight):  # type: ignore[no-untyped-def]
+    """Lowest and highest limb that the squares of the weighed doubles touch; (0, -1) if none.
+
+    Squares reach below the smallest double, so limbs may have negative numbers."""
+    bits = values.view(np.int64)
+    least = 0x7FF
+    most = 0
+    for i in range(order.size):
+        b = bits[order[i]]
+        exponent = (b >> 52) & 0x7FF
+        if weight[i] == 0 or b << 1 == 0 or exponent == 0x7FF:
+            continue
+        least = min(least, exponent)
+        most = max(most, max(exponent, 1))
+    if most == 0:
+        return 0, -1
+    low = (2 * (max(least, 1) - 1075) + ORIGIN) // 32
+    return low, (2 * (most - 1075) + ORIGIN) // 32 + 4
+
+
+@njit(cache=True, nogil=True)
+def _add_square(limbs, g, bits, exponent, w, low):  # type: ignore[no-untyped-def]
+    mantissa = np.uint64(bits & 0xFFFFFFFFFFFFF)
+    if exponent > 0:
+        mantissa |= np.uint64(1) << np.uint64(52)
+    mask, half = np.uint64(_MASK), np.uint64(32)
+    a, b = mantissa & mask, mantissa >> half
+    cross = a * b  # below 2^53, so twice it fits as well
+    d0 = a * a
+    d1 = (d0 >> half) + ((cross & (mask >> np.uint64(1))) << np.uint64(1))
+    d2 = (d1 >> half) + (cross >> np.uint64(31)) + b * b
+    shift = 2 * (max(exponent, 1) - 1075) + ORIGIN
+    at = shift // 32 - low
+    by = np.uint64(shift % 32)
+    digits = (d0 & mask, d1 & mask, d2 & mask, d2 >> half)
+    carry = np.uint64(0)
+    for j in range(4):
+        v = (digits[j] << by) | carry
+        limbs[g, at + j] += w * np.int64(v & mask)
+        carry = v >> half
+    limbs[g, at + 4] += w * np.int64(carry)
+
+
+@njit(cache=True, nogil=True)
+def running_spreads(values, order, weight, run, group_of_run, sums, squares, lows, counts, out):  # type: ignore[no-untyped-def]
+    """n·Σx² - (Σx)² of every version (the groups' stored states, then the runs), exact and rounded
+    once. `sums` and `squares` hold the groups' limbs, from limbs `lows` on, and are advanced."""
+    bits = values.view(np.int64)
+    low, square_low = lows
+    groups = sums.shape[0]
+    d = np.zeros(sums.shape[1] + 2, np.int64)
+    e = np.zeros(squares.shape[1] + 2, np.int64)
+    # a product of limbs i and j weighs as much as limb i + j - INTEGER_LIMB
+    product_low = 2 * low - INTEGER_LIMB
+    base = min(square_low, product_low)
+    top = max(square_low + e.size, product_low + 2 * d.size) + 1
+    difference = np.zeros((1, top - base), np.int64)
+    scratch = np.zeros(top - base + 2, np.int64)
+    for g in range(groups):
+        _spread(
+            sums, squares, g, counts[g], square_low - base, product_low - base, d, e, difference
+        )
+        out[g] = _rounded(difference, 0, base, scratch)
+    n = order.size
+    for i in range(n):
+        r = run[i]
+        g = group_of_run[r]
+        w = np.int64(weight[i])
+        b = bits[order[i]]
+        exponent = (b >> 52) & 0x7FF
+        if w != 0 and exponent != 0x7FF and b << 1 != 0:
+            _add_double(sums, g, b, exponent, w, low)
+            _add_square(squares, g, b, exponent, w, square_low)
+        if i + 1 == n or run[i + 1] != r:
+            count = counts[groups + r]
+            _spread(
+                sums, squares, g, count, square_low - base, product_low - base, d, e, difference
+            )
+            out[groups + r] = _rounded(difference, 0, base, scratch)
+
+
+@njit(cache=True, nogil=True)
+def _spread(sums, squares, row, count, square_at, product_at, d, e, out):  # type: ignore[no-untyped-def]
+    """n·Σx² - (Σx)² of one row of limbs into `out`; `d` and `e` are scratch for their digits."""
+    _digits(sums, row, d)
+    _digits(squares, row, e)
+    out[:] = 0
+    for j in range(e.size):
+        v = e[j] * count
+        out[0, square_at + j] += v & _MASK
+        out[0, square_at + j + 1] += v >> 32
+    for i in range(d.size):
+        if d[i] == 0:
+            continue
+        for j in range(d.size):
+            p = np.uint64(d[i]) * np.uint64(d[j])
+            out[0, product_at + i + j] -= np.int64(p & np.uint64(_MASK))
+            out[0, product_at + i + j + 1] -= np.int64(p >> np.uint64(32))
+
+
 @njit(cache=True, nogil=True)
 def _special(special, g):  # type: ignore[no-untyped-def]
     if special[g, 0] > 0 or (special[g, 1] > 0 and special[g, 2] > 0):

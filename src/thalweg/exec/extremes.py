@@ -1,4 +1,4 @@
-"""MIN and MAX under insertions and removals.
+"""Sorted candidates of groups under insertions and removals: MIN, MAX, quantiles, lists.
 
 Values are order codes (int64, smaller is better; MAX uses inverted codes). Where the end of every
 row is known when it appears, a group keeps only its *front*: a value is forgotten once a better or
@@ -74,44 +74,171 @@ def _insert(codes, ends, base, count, value, until):  # type: ignore[no-untyped-
     return count + shift
 
 
+# -- the whole multiset ------------------------------------------------------------------------
+# Group g's values lie at codes[offset[g]:offset[g]+size[g]], ascending, with their counts. Results
+# are written per version: of the groups' stored states first, then of every run.
+
+
 @njit(cache=True, nogil=True)
-def running_multiset(code, weight, run, group_of_run, offset, size, codes, counts, best, has):  # type: ignore[no-untyped-def]
-    """Ends unknown: the whole multiset, sorted; `counts` may be zero until the run is over."""
+def _put(codes, counts, base, size, code, weight):  # type: ignore[no-untyped-def]
+    """Change how often a value is there; returns its place and the size. A count may be zero, or
+    less, until the run is over."""
+    low = 0
+    high = size
+    while low < high:
+        middle = (low + high) >> 1
+        if codes[base + middle] < code:
+            low = middle + 1
+        else:
+            high = middle
+    if low == size or codes[base + low] != code:
+        for j in range(size - 1, low - 1, -1):
+            codes[base + j + 1] = codes[base + j]
+            counts[base + j + 1] = counts[base + j]
+        codes[base + low] = code
+        counts[base + low] = 0
+        size += 1
+    counts[base + low] += weight
+    return low, size
+
+
+@njit(cache=True, nogil=True)
+def _sweep(codes, counts, base, size):  # type: ignore[no-untyped-def]
+    """Forget values that are not there any more; returns the size."""
+    kept = 0
+    for j in range(size):
+        if counts[base + j] != 0:
+            codes[base + kept] = codes[base + j]
+            counts[base + kept] = counts[base + j]
+            kept += 1
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def _take_run(i, code, weight, run, codes, counts, base, size):  # type: ignore[no-untyped-def]
+    """All changes of the run that starts at i; returns where the next one does, and the size."""
+    r = run[i]
+    while i < code.size and run[i] == r:
+        if weight[i] != 0:
+            _, size = _put(codes, counts, base, size, code[i], weight[i])
+        i += 1
+    return i, _sweep(codes, counts, base, size)
+
+
+@njit(cache=True, nogil=True)
+def running_least(code, weight, run, group_of_run, offset, size, codes, counts, best, has):  # type: ignore[no-untyped-def]
+    """The least value of every run."""
     i = 0
-    n = code.size
-    while i < n:
+    while i < code.size:
         r = run[i]
         g = group_of_run[r]
         base = offset[g]
-        count = size[g]
-        while i < n and run[i] == r:
+        i, size[g] = _take_run(i, code, weight, run, codes, counts, base, size[g])
+        has[r] = size[g] > 0
+        best[r] = codes[base] if size[g] > 0 else 0
+
+
+@njit(cache=True, nogil=True)
+def running_presence(code, weight, run, group_of_run, offset, size, codes, counts, changed):  # type: ignore[no-untyped-def]
+    """Per change +1 if its value was not there before it, -1 if it is no longer, else 0."""
+    i = 0
+    while i < code.size:
+        r = run[i]
+        g = group_of_run[r]
+        base = offset[g]
+        held = size[g]
+        while i < code.size and run[i] == r:
             if weight[i] != 0:
-                low = 0
-                high = count
-                while low < high:
-                    middle = (low + high) >> 1
-                    if codes[base + middle] < code[i]:
-                        low = middle + 1
-                    else:
-                        high = middle
-                if low == count or codes[base + low] != code[i]:
-                    for j in range(count - 1, low - 1, -1):
-                        codes[base + j + 1] = codes[base + j]
-                        counts[base + j + 1] = counts[base + j]
-                    codes[base + low] = code[i]
-                    counts[base + low] = 0
-                    count += 1
-                counts[base + low] += weight[i]
+                at, held = _put(codes, counts, base, held, code[i], weight[i])
+                now = counts[base + at]
+                changed[i] = np.int8(now > 0) - np.int8(now - weight[i] > 0)
             i += 1
-        kept = 0
-        for j in range(count):
-            if counts[base + j] != 0:
-                codes[base + kept] = codes[base + j]
-                counts[base + kept] = counts[base + j]
-                kept += 1
-        size[g] = kept
-        has[r] = kept > 0
-        best[r] = codes[base] if kept > 0 else 0
+        size[g] = _sweep(codes, counts, base, held)
+
+
+@njit(cache=True, nogil=True)
+def _ranks(codes, counts, base, size, low, high):  # type: ignore[no-untyped-def]
+    """The values at two places (counted from 0) of the sorted multiset."""
+    seen = np.int64(0)
+    first = np.int64(0)
+    for j in range(size):
+        before = seen
+        seen += counts[base + j]
+        if before <= low < seen:
+            first = codes[base + j]
+        if before <= high < seen:
+            return first, codes[base + j]
+    return first, first
+
+
+@njit(cache=True, nogil=True)
+def running_ranks(code, weight, run, group_of_run, offset, size, codes, counts, low, high, out):  # type: ignore[no-untyped-def]
+    """The values at places low[v] and high[v] of every version."""
+    groups = offset.size
+    for g in range(groups):
+        out[g, 0], out[g, 1] = _ranks(codes, counts, offset[g], size[g], low[g], high[g])
+    i = 0
+    while i < code.size:
+        r = run[i]
+        g = group_of_run[r]
+        base = offset[g]
+        i, size[g] = _take_run(i, code, weight, run, codes, counts, base, size[g])
+        v = groups + r
+        out[v, 0], out[v, 1] = _ranks(codes, counts, base, size[g], low[v], high[v])
+
+
+@njit(cache=True, nogil=True)
+def _most_frequent(codes, counts, base, size):  # type: ignore[no-untyped-def]
+    best = np.int64(0)
+    most = np.int64(0)
+    for j in range(size):
+        if counts[base + j] > most:
+            most = counts[base + j]
+            best = codes[base + j]
+    return best
+
+
+@njit(cache=True, nogil=True)
+def running_modes(code, weight, run, group_of_run, offset, size, codes, counts, out):  # type: ignore[no-untyped-def]
+    """The most frequent value of every version, the least among equals."""
+    groups = offset.size
+    for g in range(groups):
+        out[g] = _most_frequent(codes, counts, offset[g], size[g])
+    i = 0
+    while i < code.size:
+        r = run[i]
+        g = group_of_run[r]
+        base = offset[g]
+        i, size[g] = _take_run(i, code, weight, run, codes, counts, base, size[g])
+        out[groups + r] = _most_frequent(codes, counts, base, size[g])
+
+
+@njit(cache=True, nogil=True)
+def _copy_out(codes, counts, base, size, once, out, at):  # type: ignore[no-untyped-def]
+    for j in range(size):
+        for _ in range(1 if once else counts[base + j]):
+            out[at] = codes[base + j]
+            at += 1
+    return at
+
+
+@njit(cache=True, nogil=True)
+def running_contents(code, weight, run, group_of_run, offset, size, codes, counts, once, ends, out):  # type: ignore[no-untyped-def]
+    """All values of every version in order (`once`: each only once), one version after another;
+    ends[v] is where version v ends in `out`, which has room for all."""
+    groups = offset.size
+    at = 0
+    for g in range(groups):
+        at = _copy_out(codes, counts, offset[g], size[g], once, out, at)
+        ends[g] = at
+    i = 0
+    while i < code.size:
+        r = run[i]
+        g = group_of_run[r]
+        base = offset[g]
+        i, size[g] = _take_run(i, code, weight, run, codes, counts, base, size[g])
+        at = _copy_out(codes, counts, base, size[g], once, out, at)
+        ends[groups + r] = at
 
 
 @njit(cache=True, nogil=True)

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.exec.accumulators import Columns, Loaded, load_side
+from thalweg.exec.accumulators.base import Columns, Loaded, Side
 from thalweg.exec.context import TaskContext
 from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME, Ints
 from thalweg.exec.groups import Runs
-from thalweg.exec.vector import concat
-from thalweg.plan.types import DataType
+from thalweg.exec.vector import concat, from_arrow
+from thalweg.plan.types import DataType, to_arrow
 from thalweg.store import native
 from thalweg.store.packs import TIME, Pack, PackMeta
 
@@ -45,12 +45,15 @@ class StatePack:
 
 
 def look_up(
-    ctx: TaskContext, packs: Sequence[StatePack], runs: Runs, side_types: Mapping[str, DataType]
+    ctx: TaskContext,
+    packs: Sequence[StatePack],
+    runs: Runs,
+    side_types: Mapping[str, tuple[DataType, ...]],
 ) -> Loaded:
     """The newest state row of every group."""
     rows = np.full(runs.groups, -1, np.int64)
     parts: list[Columns] = []
-    sides: dict[str, list[Columns]] = {p: [] for p in side_types}
+    sides: dict[str, list[Side]] = {p: [] for p in side_types}
     base = 0
     for state in reversed(packs):
         wanted = np.flatnonzero(rows < 0)
@@ -84,15 +87,20 @@ def _matching(pack: Pack, runs: Runs, wanted: Ints) -> tuple[Ints, Ints]:
 def _attach_side(
     ctx: TaskContext,
     columns: Columns,
-    parts: list[Columns],
+    parts: list[Side],
     prefix: str,
     name: str,
-    dtype: DataType,
+    types: tuple[DataType, ...],
 ) -> None:
     """Side rows of several packs are laid end to end; the groups' pointers move with them."""
-    side = load_side(ctx.cache.open(name).table, dtype)
-    columns[f"{prefix}begin"] = columns[f"{prefix}begin"] + sum(len(p["tag"]) for p in parts)
+    side = _load_side(ctx.cache.open(name).table, types)
+    columns[f"{prefix}begin"] = columns[f"{prefix}begin"] + sum(len(p.tags) for p in parts)
     parts.append(side)
+
+
+def _load_side(table: pa.Table, types: tuple[DataType, ...]) -> Side:
+    values = tuple(from_arrow(table.column(f"v{i}"), t) for i, t in enumerate(types))
+    return Side(values, table.column("tag").to_numpy())
 
 
 def _stacked(parts: list[Columns], total: int) -> Columns:
@@ -110,12 +118,12 @@ def _stacked(parts: list[Columns], total: int) -> Columns:
     return out
 
 
-def _merged_sides(sides: dict[str, list[Columns]]) -> dict[str, Columns]:
+def _merged_sides(sides: dict[str, list[Side]]) -> dict[str, Side]:
     return {
-        prefix: {
-            "value": concat([p["value"] for p in parts]),
-            "tag": np.concatenate([p["tag"] for p in parts]),
-        }
+        prefix: Side(
+            tuple(concat(column) for column in zip(*(p.values for p in parts), strict=True)),
+            np.concatenate([p.tags for p in parts]),
+        )
         for prefix, parts in sides.items()
         if parts
     }
@@ -133,8 +141,7 @@ def state_table(runs: Runs, rows: Ints, columns: Columns) -> pa.Table:
     return pa.table({n: pa.array(v) for n, v in data.items()})
 
 
-def side_table(columns: Columns) -> pa.Table:
-    tags = columns["tag"]
-    return pa.table(
-        {"value": columns["value"], "tag": pa.array(tags), TIME: pa.array(np.zeros(len(tags), int))}
-    )
+def side_table(side: Side) -> pa.Table:
+    columns = {f"v{i}": v.to_arrow().cast(to_arrow(v.type)) for i, v in enumerate(side.values)}
+    zeros = pa.array(np.zeros(len(side.tags), np.int64))
+    return pa.table({**columns, "tag": pa.array(side.tags), TIME: zeros})

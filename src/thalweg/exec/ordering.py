@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from thalweg.exec.frame import Ints
 from thalweg.exec.vector import Vector, concat
+from thalweg.store.hashing import list_texts
 
 _TOP = np.int64(2**63 - 1)
 
@@ -17,7 +18,7 @@ def order_codes(vectors: list[Vector]) -> list[Ints]:
     name = vectors[0].type.name
     if name in ("FLOAT", "DOUBLE"):
         return [_float_codes(np.asarray(v.data)) for v in vectors]
-    if name in ("STRING", "BINARY", "DECIMAL"):
+    if name in ("STRING", "BINARY", "DECIMAL", "ARRAY"):
         return _ranked(vectors)
     return [np.asarray(v.data).astype(np.int64) for v in vectors]
 
@@ -51,6 +52,8 @@ def _ranked(vectors: list[Vector]) -> list[Ints]:
 def _ranks(array: pa.Array) -> Ints:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
+    if pa.types.is_list(array.type):
+        array = list_texts(array)
     encoded = array.dictionary_encode()
     order = pc.sort_indices(encoded.dictionary).to_numpy()
     rank = np.empty(len(order), np.int64)
@@ -83,6 +86,10 @@ def _paired(left: Ints, right: Ints) -> Ints:
 
 def lexical_order(columns: list[Vector], first: list[Ints]) -> Ints:
     """Permutation by the given integer keys, then by the columns' values, NULL first."""
+    return np.lexsort(list(reversed(first + _sort_keys(columns))))
+
+
+def _sort_keys(columns: list[Vector]) -> list[Ints]:
     keys: list[Ints] = []
     for column in columns:
         codes = order_codes([column])[0]
@@ -90,4 +97,17 @@ def lexical_order(columns: list[Vector], first: list[Ints]) -> Ints:
             keys.append(column.valid.astype(np.int64))
             codes = np.where(column.valid, codes, 0)
         keys.append(codes)
-    return np.lexsort(list(reversed(first + keys)))
+    return keys
+
+
+def dense_ranks(columns: list[Vector], length: int) -> tuple[Ints, Ints]:
+    """The rank of each row among all different ones (NULL first), and a row of each rank."""
+    keys = _sort_keys(columns)
+    order = np.lexsort(keys[::-1])
+    fresh = np.zeros(length, np.bool_)
+    fresh[:1] = True
+    for key in keys:
+        fresh[1:] |= key[order][1:] != key[order][:-1]
+    ranks = np.empty(length, np.int64)
+    ranks[order] = np.cumsum(fresh) - 1
+    return ranks, order[fresh].astype(np.int64)

@@ -154,7 +154,7 @@ class _Step:
     def _grouped(self, number: int, block: Block, joined: Joined, only_new: bool) -> Changes:
         task = self.task
         assert block.grouping is not None
-        needs_ends = any(a.call.function in ("min", "max") for a in block.grouping.aggregates)
+        needs_ends = any(a.call.function in _FRONTS for a in block.grouping.aggregates)
         known = needs_ends and all(_has_ends(leaf) for leaf in block.leaves)
         appear = joined.arrivals(want_ends=known)
         vanish = joined.departures()
@@ -281,6 +281,9 @@ class _Step:
         meta = self.write(slot, table)
         written = tuple((p, self.write(f"{slot}-{p}", t).name) for p, t in (sides or {}).items())
         self.result.state[slot] = StatePack(meta, written)
+
+
+_FRONTS = ("min", "max", "min_by", "max_by")
 
 
 def _has_ends(leaf: Leaf) -> bool:

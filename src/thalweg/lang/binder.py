@@ -8,7 +8,6 @@ from typing import NoReturn
 from sqlglot import exp
 
 from thalweg.errors import (
-    AggregateMisuse,
     BindError,
     DuplicateName,
     NotAvailableYet,
@@ -21,17 +20,18 @@ from thalweg.errors import (
 )
 from thalweg.lang import ast
 from thalweg.lang.alike import alike
+from thalweg.lang.conditions import bound_predicates, conjuncts_of
+from thalweg.lang.grouping import Item, aggregates_in, grouped
 from thalweg.lang.options import query_options
 from thalweg.lang.parser import parse_query, place
 from thalweg.lang.scope import Scope, Visible
 from thalweg.plan import functions
 from thalweg.plan.bounded import verdict
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef, ViewDef
-from thalweg.plan.expr import AggregateCall, Column, Expr, Literal, Predicate, columns_of, walk
+from thalweg.plan.expr import Column, Expr, Literal, Predicate
 from thalweg.plan.logical import (
     NOW,
     UNBOUNDED,
-    Aggregate,
     Count,
     CountRule,
     Emit,
@@ -40,7 +40,6 @@ from thalweg.plan.logical import (
     Filter,
     Join,
     Named,
-    NamedAggregate,
     Node,
     OuterJoin,
     OuterKind,
@@ -170,19 +169,20 @@ class _Binder:
         body = self._filtered(items, scope, self.query.conditions)
         selected = self._items(scope)
         aggregated = bool(self.query.group_by) or self.query.having is not None
-        aggregated |= any(_aggregates(e) for _, e, _ in selected)
+        aggregated |= any(aggregates_in(e) for _, e, _ in selected)
         if aggregated:
-            body, selected = self._aggregate(scope, body, selected)
-        node: Node = Project(body, tuple(Named(name, expr) for name, expr, _ in selected))
+            node = grouped(self.query, scope, body, selected)
+        else:
+            node = Project(body, tuple(Named(name, expr) for name, expr, _ in selected))
         if self.query.distinct:
             node = Count(CountRule.DISTINCT, (node,))
         return _Found(node, self._kind(aggregated), query_options(self.query, self.text))
 
     def _filtered(self, items: _Items, scope: Scope, conditions: tuple[exp.Expr, ...] = ()) -> Node:
-        conjuncts = [c for node in (*items.conditions, *conditions) for c in _conjuncts(node)]
+        conjuncts = [c for node in (*items.conditions, *conditions) for c in conjuncts_of(node)]
         asked = [c for c in conjuncts if _membership(c) is not None]
         others = tuple(c for c in conjuncts if _membership(c) is None)
-        predicates = self._predicates(scope, others)
+        predicates = bound_predicates(scope, others)
         members = list(items.members)
         absent = []
         for i, node in enumerate(asked):
@@ -258,7 +258,6 @@ class _Binder:
     def _refuse_later(self) -> None:
         q = self.query
         for present, what in (
-            (q.grouping, q.grouping or ""),
             (q.order_by, "ORDER BY"),
             (q.limit is not None, "LIMIT"),
             (q.errors, "ERROR ... WITHIN"),
@@ -318,7 +317,7 @@ class _Binder:
     def _outer(self, item: ast.JoinRef, left: _Items, right: _Items) -> _Items:
         assert item.condition is not None, "the parser wants ON"
         both = Scope(self.catalog, (*left.sources, *right.sources), self.text)
-        predicates = self._predicates(both, (item.condition,))
+        predicates = bound_predicates(both, (item.condition,))
         nodes = [
             self._filtered(side, Scope(self.catalog, tuple(side.sources), self.text))
             for side in (left, right)
@@ -329,7 +328,7 @@ class _Binder:
         node = OuterJoin(kind, nodes[0], nodes[1], predicates)
         sources = left.sources if kind in (OuterKind.SEMI, OuterKind.ANTI) else both.sources
         types = {f.name: f for f in node.schema}
-        shown = [Visible(s.alias, tuple(types[f.name] for f in s.fields)) for s in sources]
+        shown = [replace(s, fields=tuple(types[f.name] for f in s.fields)) for s in sources]
         return _Items([node], shown, [])
 
     def _source(self, source: ast.Source) -> _Items:
@@ -348,7 +347,7 @@ class _Binder:
         if "." in alias:
             self.fail(BindError(f"the alias {alias} may not contain a dot"), source.at)
         fields = tuple(Field(f"{alias}.{f.name}", f.type, f.nullable) for f in found.fields)
-        visible = Visible(alias, fields)
+        visible = Visible(alias, fields, _event_time(found, alias), isinstance(found, TableDef))
         scan = Scan(found.name, alias, fields, isinstance(found, TableDef))
         if not scan.is_table:
             return _Items([Window(scan, self._window(source, visible))], [visible], [])
@@ -415,22 +414,13 @@ class _Binder:
 
     # -- WHERE, SELECT -----------------------------------------------------------------------
 
-    def _predicates(
-        self, scope: Scope, nodes: tuple[exp.Expr, ...], *, aggregates: bool = False
-    ) -> tuple[Predicate, ...]:
-        conjuncts = [c for node in nodes for c in _conjuncts(node)]
-        return tuple(
-            Predicate(scope.condition(c, aggregates=aggregates), i, c.sql(dialect="spark"))
-            for i, c in enumerate(conjuncts)
-        )
-
-    def _items(self, scope: Scope) -> list[tuple[str, Expr, exp.Expr]]:
-        found: list[tuple[str, Expr, exp.Expr]] = []
+    def _items(self, scope: Scope) -> list[Item]:
+        found: list[Item] = []
         for node in self.query.items:
             found += self._item(scope, node)
         return _distinct_names(found)
 
-    def _item(self, scope: Scope, node: exp.Expr) -> list[tuple[str, Expr, exp.Expr]]:
+    def _item(self, scope: Scope, node: exp.Expr) -> list[Item]:
         if isinstance(node, exp.Star):
             fields = [f for s in scope.sources for f in s.fields]
         elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
@@ -446,86 +436,6 @@ class _Binder:
                 )
             return [(name, bound, node)]
         return [(f.name.split(".", 1)[1], f.column(), node) for f in fields]
-
-    # -- GROUP BY, HAVING --------------------------------------------------------------------
-
-    def _aggregate(
-        self, scope: Scope, body: Node, items: list[tuple[str, Expr, exp.Expr]]
-    ) -> tuple[Node, list[tuple[str, Expr, exp.Expr]]]:
-        keys = tuple(Named(str(k), k) for k in self._keys(scope, items))
-        having: tuple[Predicate, ...] = ()
-        if self.query.having is not None:
-            having = self._predicates(scope, (self.query.having,), aggregates=True)
-        calls = dict.fromkeys(
-            call
-            for e in [*(i[1] for i in items), *(p.expr for p in having)]
-            for call in _aggregates(e)
-        )
-        named = tuple(NamedAggregate(str(c), c) for c in calls)
-        node: Node = Aggregate(body, keys, named)
-        lift = _Lift(scope, {k.expr: k.field().column() for k in keys})
-        if having:
-            assert self.query.having is not None
-            node = Filter(
-                node,
-                tuple(replace(p, expr=lift(p.expr, self.query.having)) for p in having),
-            )
-        return node, [(name, lift(e, at), at) for name, e, at in items]
-
-    def _keys(self, scope: Scope, items: list[tuple[str, Expr, exp.Expr]]) -> list[Expr]:
-        keys: list[Expr] = []
-        for node in self.query.group_by:
-            key = self._key(scope, node, items)
-            if _aggregates(key):
-                scope.fail(AggregateMisuse("GROUP BY may not contain an aggregate"), node)
-            if key not in keys:
-                keys.append(key)
-        return keys
-
-    def _key(self, scope: Scope, node: exp.Expr, items: list[tuple[str, Expr, exp.Expr]]) -> Expr:
-        if isinstance(node, exp.Literal) and not node.args.get("is_string"):
-            if not node.name.isdigit() or not 1 <= int(node.name) <= len(items):
-                scope.fail(BindError(f"GROUP BY {node.name}: there is no such column"), node)
-            return items[int(node.name) - 1][1]
-        if isinstance(node, exp.Column) and not node.table:
-            names = {f.name.split(".", 1)[1].lower() for s in scope.sources for f in s.fields}
-            for name, expr, _ in items:
-                if name.lower() == node.name.lower() and name.lower() not in names:
-                    return expr
-        return scope.bind(node)
-
-
-@dataclass(slots=True)
-class _Lift:
-    """Expressions over the input to expressions over the aggregate's output."""
-
-    scope: Scope
-    keys: dict[Expr, Column]
-
-    def __call__(self, expr: Expr, node: exp.Expr) -> Expr:
-        lifted = self._lift(expr)
-        inside = {c.name for c in self.keys.values()}
-        inside |= {str(e) for e in _aggregates(expr)}
-        loose = sorted(columns_of(lifted) - inside)
-        if loose:
-            self.scope.fail(
-                AggregateMisuse(
-                    f"{loose[0]} is neither aggregated nor in GROUP BY",
-                    remedy=f"add it to GROUP BY, or wrap it as max({loose[0]})",
-                ),
-                node,
-            )
-        return lifted
-
-    def _lift(self, expr: Expr) -> Expr:
-        if expr in self.keys:
-            return self.keys[expr]
-        if isinstance(expr, AggregateCall):
-            return Column(expr.type, expr.nullable, str(expr))
-        args = getattr(expr, "args", None)
-        if not args:
-            return expr
-        return replace(expr, args=tuple(self._lift(a) for a in args))  # type: ignore[call-arg]
 
 
 def _membership(node: exp.Expr) -> tuple[exp.In, bool] | None:
@@ -545,20 +455,11 @@ def _alias(source: ast.Source, position: int) -> str:
     return source.alias or source.name.rsplit(".", 1)[-1]
 
 
-def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
-    while isinstance(node, exp.Paren):
-        node = node.this
-    if isinstance(node, exp.And):
-        found: list[exp.Expr] = []
-        while isinstance(node, exp.And):
-            found = _conjuncts(node.expression) + found
-            node = node.this
-        return _conjuncts(node) + found
-    return [node]
-
-
-def _aggregates(expr: Expr) -> list[AggregateCall]:
-    return [e for e in walk(expr) if isinstance(e, AggregateCall)]
+def _event_time(relation: StreamDef | TableDef, alias: str) -> Expr | None:
+    if isinstance(relation, TableDef) or relation.timestamp is None:
+        return None
+    found = next(f for f in relation.fields if f.name == relation.timestamp)
+    return Column(found.type, found.nullable, f"{alias}.{found.name}")
 
 
 def _output_name(node: exp.Expr) -> tuple[str, exp.Expr]:
@@ -570,8 +471,8 @@ def _output_name(node: exp.Expr) -> tuple[str, exp.Expr]:
 
 
 def _distinct_names(
-    items: list[tuple[str, Expr, exp.Expr]],
-) -> list[tuple[str, Expr, exp.Expr]]:
+    items: list[Item],
+) -> list[Item]:
     """A name used twice gets a number, since an output column must be found by its name."""
     written = {name.lower() for name, _, _ in items}
     taken: set[str] = set()

@@ -19,11 +19,18 @@ from thalweg.errors import (
     UnknownName,
     did_you_mean,
 )
+from thalweg.lang.aggregates import (
+    AGGREGATES,
+    LATER,
+    bind_aggregate,
+    bind_within_group,
+    filtered,
+)
 from thalweg.lang.durations import to_micros
 from thalweg.lang.parser import offset_of, place
 from thalweg.plan import functions
 from thalweg.plan.catalog import Catalog
-from thalweg.plan.expr import AggregateCall, Expr, Literal, UserCall
+from thalweg.plan.expr import Expr, Literal, UserCall
 from thalweg.plan.logical import Schema
 from thalweg.plan.types import (
     BIGINT,
@@ -38,36 +45,6 @@ from thalweg.plan.types import (
     type_named,
 )
 
-AGGREGATES = ("count", "sum", "avg", "min", "max")
-_LATER_AGGREGATES = [
-    "variance",
-    "var_samp",
-    "var_pop",
-    "stddev",
-    "stddev_samp",
-    "stddev_pop",
-    "first",
-    "last",
-    "first_value",
-    "last_value",
-    "quantile",
-    "percentile",
-    "median",
-    "mode",
-    "string_agg",
-    "array_agg",
-    "collect_list",
-    "collect_set",
-    "any_value",
-    "count_if",
-    "approx_count_distinct",
-    "bool_and",
-    "bool_or",
-    "every",
-    "some",
-    "corr",
-    "covar_samp",
-]
 _LATER_FUNCTIONS = ("lag", "lead", "row_number", "rank", "dense_rank")
 
 _BINARY: dict[type[exp.Expr], str] = {
@@ -98,10 +75,13 @@ _UNARY: dict[type[exp.Expr], str] = {exp.Not: "not", exp.Neg: "neg", exp.Bitwise
 
 @dataclass(frozen=True, slots=True)
 class Visible:
-    """A source in view: its alias and its columns, named `alias.column`."""
+    """A source in view: its alias, its columns, named `alias.column`, and, if it is a stream that
+    has it as a column, the event time."""
 
     alias: str
     fields: Schema
+    time: Expr | None = None
+    is_table: bool = False
 
 
 @dataclass(slots=True)
@@ -221,8 +201,8 @@ class Scope:
                     ),
                     node,
                 )
-            return self._aggregate(node, name)
-        if name in _LATER_AGGREGATES or name in _LATER_FUNCTIONS:
+            return bind_aggregate(self, node, name)
+        if name in LATER or name in _LATER_FUNCTIONS:
             self.fail(NotAvailableYet(f"{name}() is not available yet"), node)
         user = next((f for f in self.catalog.functions.values() if f.name.lower() == name), None)
         if user is not None:
@@ -240,33 +220,6 @@ class Scope:
                 TypeMismatch(f"{name}() takes {len(types)} arguments, {len(args)} given"), node
             )
         return tuple(functions.cast(a, t) for a, t in zip(args, types, strict=True))
-
-    def _aggregate(self, node: exp.Anonymous, name: str) -> Expr:
-        args = node.expressions
-        if len(args) == 1 and isinstance(args[0], exp.Distinct):
-            self.fail(NotAvailableYet(f"{name}(DISTINCT ...) is not available yet"), node)
-        if len(args) != 1:
-            self.fail(AggregateMisuse(f"{name}() takes one argument, {len(args)} given"), node)
-        if isinstance(args[0], exp.Star):
-            if name != "count":
-                self.fail(AggregateMisuse(f"{name}(*) means nothing, only count(*) does"), node)
-            return AggregateCall(BIGINT, False, "count", None)
-        argument = self._bind(args[0], agg=False)
-        if name == "count":
-            return AggregateCall(BIGINT, False, "count", argument)
-        return self._numeric_aggregate(node, name, argument)
-
-    def _numeric_aggregate(self, node: exp.Expr, name: str, argument: Expr) -> Expr:
-        dtype = argument.type
-        if name in ("min", "max"):
-            return AggregateCall(dtype, True, name, argument)
-        if not dtype.is_numeric and dtype != NULL:
-            self.fail(TypeMismatch(f"{name}() needs a number, {argument} is {dtype}"), node)
-        if name == "avg" or not dtype.is_integer:
-            if dtype.name == "DECIMAL" or dtype == NULL:
-                argument = functions.cast(argument, DOUBLE)
-            return AggregateCall(DOUBLE, True, name, argument)
-        return AggregateCall(BIGINT, True, name, argument)
 
 
 def _bare(name: str) -> str:
@@ -395,6 +348,12 @@ def _alias_inside(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
     scope.fail(BindError("an alias may not stand here"), node)
 
 
+def _within_group(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
+    if not agg:
+        scope.fail(AggregateMisuse("an aggregate may not stand here"), node)
+    return bind_within_group(scope, cast(exp.WithinGroup, node))
+
+
 def _refused(message: str) -> Callable[[Scope, exp.Expr, bool], Expr]:
     def rule(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
         scope.fail(NotAvailableYet(message), node)
@@ -419,7 +378,8 @@ _RULES: dict[type[exp.Expr], Callable[[Scope, exp.Expr, bool], Expr]] = {
     exp.Interval: _interval,
     exp.Extract: _extract,
     exp.Alias: _alias_inside,
-    exp.Filter: _refused("FILTER (WHERE ...) on aggregates is not available yet"),
+    exp.Filter: lambda s, n, agg: filtered(s, cast(exp.Filter, n), s._bind(n.this, agg)),
+    exp.WithinGroup: lambda s, n, agg: _within_group(s, n, agg),
     exp.Window: _refused("OVER (...) is not available yet"),
     exp.Subquery: _refused("subqueries in expressions are not available yet"),
     exp.Exists: _refused("EXISTS is not available yet"),

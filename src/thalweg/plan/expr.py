@@ -78,13 +78,22 @@ class UserCall(Expr):
 
 @dataclass(frozen=True, slots=True)
 class AggregateCall(Expr):
-    """count, sum, avg, min or max; `argument` is None for count(*)."""
+    """An aggregate, named as in `thalweg.exec.accumulators`.
+
+    `arguments` is empty for count(*), and a value and its order for min_by and max_by. `parameter`
+    is a quantile's fraction or a list's separator.
+    """
 
     function: str
-    argument: Expr | None
+    arguments: tuple[Expr, ...] = ()
+    distinct: bool = False
+    parameter: Any = None
 
     def __str__(self) -> str:
-        return f"{self.function}({'*' if self.argument is None else self.argument})"
+        shown = [str(a) for a in self.arguments] or ["*"]
+        if self.parameter is not None:
+            shown.append(repr(self.parameter))
+        return f"{self.function}({'DISTINCT ' if self.distinct else ''}{', '.join(shown)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +139,8 @@ def _call_text(call: Call) -> str:
 def children(expr: Expr) -> tuple[Expr, ...]:
     if isinstance(expr, (Call, UserCall)):
         return expr.args
-    if isinstance(expr, AggregateCall) and expr.argument is not None:
-        return (expr.argument,)
+    if isinstance(expr, AggregateCall):
+        return expr.arguments
     return ()
 
 
@@ -148,10 +157,10 @@ def transform(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
         args = tuple(transform(a, change) for a in expr.args)
         if args != expr.args:
             expr = replace(expr, args=args)
-    elif isinstance(expr, AggregateCall) and expr.argument is not None:
-        argument = transform(expr.argument, change)
-        if argument != expr.argument:
-            expr = replace(expr, argument=argument)
+    elif isinstance(expr, AggregateCall):
+        arguments = tuple(transform(a, change) for a in expr.arguments)
+        if arguments != expr.arguments:
+            expr = replace(expr, arguments=arguments)
     return change(expr)
 
 

@@ -15,13 +15,16 @@ from thalweg.errors import TypeMismatch
 
 @dataclass(frozen=True, slots=True)
 class DataType:
-    """A SQL type; precision and scale matter to DECIMAL only."""
+    """A SQL type; precision and scale matter to DECIMAL only, `element` to ARRAY only."""
 
     name: str
     precision: int = 0
     scale: int = 0
+    element: DataType | None = None
 
     def __str__(self) -> str:
+        if self.element is not None:
+            return f"{self.name}<{self.element}>"
         if self.name == "DECIMAL":
             return f"DECIMAL({self.precision},{self.scale})"
         return self.name
@@ -63,6 +66,10 @@ INTERVAL = DataType("INTERVAL")
 
 def decimal(precision: int, scale: int) -> DataType:
     return DataType("DECIMAL", precision, scale)
+
+
+def array_of(element: DataType) -> DataType:
+    return DataType("ARRAY", element=element)
 
 
 _TO_ARROW = {
@@ -121,6 +128,8 @@ def type_named(name: str, precision: int = 10, scale: int = 0) -> DataType | Non
 def to_arrow(dtype: DataType) -> pa.DataType:
     if dtype.name == "DECIMAL":
         return pa.decimal128(dtype.precision, dtype.scale)
+    if dtype.element is not None:
+        return pa.list_(to_arrow(dtype.element))
     return _TO_ARROW[dtype]
 
 
@@ -140,6 +149,8 @@ def from_arrow(dtype: pa.DataType) -> DataType:
         return STRING
     if pa.types.is_large_binary(dtype):
         return BINARY
+    if pa.types.is_list(dtype) and not pa.types.is_nested(dtype.value_type):
+        return array_of(from_arrow(dtype.value_type))
     for ours, arrow in _TO_ARROW.items():
         if arrow == dtype:
             return ours

@@ -56,6 +56,8 @@ def _hash_values(array: pa.Array) -> Hashes:
         return _hash_text(array)
     if pa.types.is_decimal(kind):
         return _hash_decimal(array)
+    if pa.types.is_list(kind):
+        return _hash_text(list_texts(array))
     if pa.types.is_floating(kind):
         return native.mix(_float_bits(array))  # type: ignore[no-any-return]
     if pa.types.is_null(kind):
@@ -89,6 +91,23 @@ def _hash_decimal(array: pa.Array) -> Hashes:
     return _hash_text(text)
 
 
+def list_texts(array: pa.Array) -> pa.Array:
+    """A text for each list, equal for equal lists only; NULL stays NULL."""
+    items = array.flatten()
+    if pa.types.is_floating(items.type):
+        items = pc.add(items, pa.scalar(0.0, items.type))  # one zero
+    texts = pc.replace_substring(items.cast(pa.string()), _ESCAPE, _ESCAPE + "e")
+    texts = pc.fill_null(pc.replace_substring(texts, ",", _ESCAPE + "c"), _ESCAPE + "n")
+    lengths = pc.fill_null(pc.list_value_length(array), 0)
+    offsets = np.concatenate([[0], np.cumsum(lengths.to_numpy())]).astype(np.int32)
+    joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), texts), ",")
+    marked = pc.binary_join_element_wise(lengths.cast(pa.string()), joined, ":")
+    return pc.if_else(array.is_valid(), marked, pa.scalar(None, pa.string()))
+
+
+_ESCAPE = "\x1b"
+
+
 def second_hash(columns: Sequence[pa.Array | pa.ChunkedArray], length: int) -> Hashes:
     """A hash independent of the first: together they tell keys apart for certain enough."""
     found = np.full(length, 0x2545F4914F6CDD1D, np.uint64)
@@ -101,6 +120,8 @@ def second_hash(columns: Sequence[pa.Array | pa.ChunkedArray], length: int) -> H
 def _second(column: pa.Array | pa.ChunkedArray) -> Hashes:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
+    if pa.types.is_list(column.type):
+        column = list_texts(column)
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         _, offsets_buffer, data_buffer = column.buffers()

@@ -7,6 +7,8 @@ it into the aggregate's result type and raises `RowError` where that cannot hold
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -16,22 +18,81 @@ from thalweg.testing.casts import WIDE, fit
 from thalweg.testing.compare import normal, order_key
 
 
-def exact(call: AggregateCall, values: list[Any]) -> Any:
-    """The aggregate of the values that are not NULL: a value, or (sum, count) for avg."""
-    values = [v for v in values if v is not None]
+def exact(call: AggregateCall, rows: list[tuple[Any, ...]]) -> Any:
+    """The aggregate of the rows of arguments whose last is not NULL, before any rounding."""
+    rows = [r for r in rows if r[-1] is not None]
+    if call.function in ("min_by", "max_by"):
+        return _by(call, rows)
+    values = [r[0] for r in rows]
+    if call.distinct:
+        values = list(dict.fromkeys(normal(v) for v in values))
     if call.function == "count":
         return len(values)
-    if not values:
+    if call.function == "array_agg":
+        return tuple(normal(v) for v in sorted(values, key=order_key))
+    return _EXACT[call.function](call, values) if values else None
+
+
+def _by(call: AggregateCall, rows: list[tuple[Any, ...]]) -> Any:
+    """The value that goes with the least (largest) order; among those the least (largest)."""
+    if not rows:
         return None
-    if call.function == "sum":
-        return _sum(values)
-    if call.function == "avg":
-        return _sum(values), len(values)
-    if call.function == "min":
-        return normal(min(values, key=order_key))
-    if call.function == "max":
-        return normal(max(values, key=order_key))
-    raise TypeError(f"{call.function} is not an aggregate")
+    best = (min if call.function == "min_by" else max)(
+        rows, key=lambda r: (order_key(normal(r[1])), order_key(normal(r[0])))
+    )
+    return normal(best[0])
+
+
+def _spread(call: AggregateCall, values: list[Any]) -> Any:
+    """(n·Σx² - (Σx)², the divisor), or None where there is no variance."""
+    n = len(values)
+    sample = call.function.endswith("samp")
+    if n < (2 if sample else 1):
+        return None
+    divisor = n * (n - 1) if sample else n * n
+    if not all(map(math.isfinite, values)):
+        return normal(math.nan), divisor
+    exactly = [Fraction(v) for v in values]
+    return n * sum(v * v for v in exactly) - sum(exactly) ** 2, divisor
+
+
+def _percentile(call: AggregateCall, values: list[Any]) -> float:
+    ordered = sorted(values, key=order_key)
+    position = (len(ordered) - 1) * call.parameter
+    low, high = math.floor(position), math.ceil(position)
+    if low == high:
+        return float(ordered[low])
+    return float((high - position) * ordered[low] + (position - low) * ordered[high])
+
+
+def _discrete(call: AggregateCall, values: list[Any]) -> Any:
+    place = max(math.ceil(len(values) * call.parameter) - 1, 0)
+    return normal(sorted(values, key=order_key)[place])
+
+
+def _mode(call: AggregateCall, values: list[Any]) -> Any:
+    counts = Counter(normal(v) for v in values)
+    return min(counts, key=lambda v: (-counts[v], order_key(v)))
+
+
+def _text(call: AggregateCall, values: list[Any]) -> str:
+    return str(call.parameter).join(sorted(values, key=order_key))
+
+
+_EXACT: dict[str, Callable[[AggregateCall, list[Any]], Any]] = {
+    "sum": lambda call, values: _sum(values),
+    "avg": lambda call, values: (_sum(values), len(values)),
+    "min": lambda call, values: normal(min(values, key=order_key)),
+    "max": lambda call, values: normal(max(values, key=order_key)),
+    "var_samp": _spread,
+    "var_pop": _spread,
+    "stddev_samp": _spread,
+    "stddev_pop": _spread,
+    "percentile": _percentile,
+    "percentile_disc": _discrete,
+    "mode": _mode,
+    "string_agg": _text,
+}
 
 
 def finish(call: AggregateCall, value: Any) -> Any:
@@ -40,7 +101,12 @@ def finish(call: AggregateCall, value: Any) -> Any:
         return None
     if call.function == "avg":
         return _average(call, *value)
-    return fit(_rounded(value), call.type)
+    if call.function in ("var_samp", "var_pop", "stddev_samp", "stddev_pop"):
+        variance = float(_rounded(value[0])) / value[1]
+        return math.sqrt(variance) if call.function.startswith("stddev") else variance
+    if call.function == "sum":
+        return fit(_rounded(value), call.type)
+    return value
 
 
 def _sum(values: list[Any]) -> Any:

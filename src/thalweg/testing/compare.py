@@ -23,6 +23,8 @@ def normal(value: Any) -> Any:
     """The representative of all values equal to this one, fit as a dictionary key."""
     if isinstance(value, float):
         return NAN if math.isnan(value) else value + 0.0
+    if isinstance(value, list):
+        return tuple(normal(v) for v in value)
     return value
 
 
@@ -38,6 +40,8 @@ def order_key(value: Any) -> tuple[Any, ...]:
         return (2,)
     if isinstance(value, str):
         return (1, value.encode())
+    if isinstance(value, tuple):
+        return (1, row_order_key(value))
     return (1, value)
 
 
@@ -110,5 +114,7 @@ def column_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
         column = column.cast(pa.duration("us")).cast(pa.int64())
     elif pa.types.is_date(kind):
         column = column.cast(pa.date32()).cast(pa.int32())
+    if pa.types.is_list(kind):
+        return [None if v is None else column_values(v.values) for v in column]
     values: list[Any] = column.to_pylist()
     return values

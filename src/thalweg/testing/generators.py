@@ -29,6 +29,11 @@ EMITS = ("istream", "dstream", "rstream", "none")
 # Rows per stream by number of inputs, so that even unbounded joins stay small.
 _ROWS = {1: (5, 50), 2: (8, 36), 3: (8, 24), 4: (6, 16)}
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+_COMMON = ("count", "count(*)", "sum", "sum", "avg", "min", "max")
+_RARE = (
+    "variance", "var_pop", "stddev", "stddev_pop", "percentile", "percentile_disc", "median",
+    "mode", "min_by", "max_by", "first", "last", "array_agg", "string_agg", "count_if", "bool_or",
+)  # fmt: skip
 _NUMBERS = ("k", "g", "n", "x", "w")
 _INTEGERS = ("k", "g", "n")
 
@@ -347,11 +352,21 @@ class Writer:
         if self.chance(0.15):
             self.note("agg:expression")
             items.append(f"count(*) * 2 + count({self.number(self.rng.choice(sources))})")
-        tail = [f"GROUP BY {', '.join(keys)}"] if keys else []
+        tail = [f"GROUP BY {self.grouping(keys)}"] if keys else []
         if self.chance(0.35):
             self.note("having" if keys else "having:global")
             tail.append(f"HAVING {self.having(sources)}")
         return self.named(items), tail
+
+    def grouping(self, keys: list[str]) -> str:
+        listed = ", ".join(keys)
+        if self.chance(0.8):
+            return listed
+        kind = self.rng.choice(("rollup", "cube", "grouping sets"))
+        self.note(f"group:{kind}")
+        if kind == "grouping sets":
+            return f"GROUPING SETS (({listed}), ({keys[0]}), ())"
+        return f"{kind.upper()} ({listed})"
 
     def group_keys(self, sources: list[Source]) -> list[str]:
         kind = self.rng.choices(("global", "one", "two", "expression"), (25, 40, 20, 15))[0]
@@ -367,10 +382,20 @@ class Writer:
 
     def aggregate_call(self, sources: list[Source]) -> str:
         source = self.rng.choice(sources)
-        name = self.rng.choice(("count", "count(*)", "sum", "sum", "avg", "min", "max"))
+        name = self.rng.choice(_COMMON + _COMMON + _RARE)
         self.note(f"agg:{name}")
         if name == "count(*)":
-            return name
+            call = name
+        elif name in _RARE:
+            call = self.rare_aggregate(name, source)
+        else:
+            call = self.common_aggregate(name, source)
+        if self.chance(0.12):
+            self.note("agg:filter")
+            call += f" FILTER (WHERE {self.integer(source)} > 0)"
+        return call
+
+    def common_aggregate(self, name: str, source: Source) -> str:
         argument = self.number(source)
         if name in ("count", "min", "max"):
             argument = source[self.rng.choice(source.columns)]
@@ -379,7 +404,29 @@ class Writer:
         elif self.chance(0.08):
             argument = f"10 / {self.integer(source)}"
         self.note(f"agg:{name}({_column_name(argument) or 'expression'})")
+        if self.chance(0.12):
+            self.note(f"agg:{name}(distinct)")
+            argument = f"DISTINCT {argument}"
         return f"{name}({argument})"
+
+    def rare_aggregate(self, name: str, source: Source) -> str:
+        number, any_column = self.number(source), source[self.rng.choice(source.columns)]
+        other = source[self.rng.choice(source.columns)]
+        fraction = self.rng.choice((0, 0.25, 0.5, 0.9, 1))
+        text = source["s"] if "s" in source.columns else number
+        distinct = self.rng.choice(("", "", "DISTINCT "))
+        return {
+            "percentile": f"percentile({number}, {fraction})",
+            "percentile_disc": f"percentile_disc({fraction}) WITHIN GROUP (ORDER BY {any_column})",
+            "median": f"median({number})",
+            "mode": f"mode({any_column})",
+            "min_by": f"min_by({any_column}, {other})",
+            "max_by": f"max_by({any_column}, {other})",
+            "array_agg": f"array_agg({distinct}{any_column})",
+            "string_agg": f"string_agg({distinct}{text}, '; ')",
+            "count_if": f"count_if({number} > 1)",
+            "bool_or": f"bool_or({number} > 1)",
+        }.get(name, f"{name}({number})")
 
     def having(self, sources: list[Source]) -> str:
         source = self.rng.choice(sources)

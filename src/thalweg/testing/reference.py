@@ -396,7 +396,7 @@ class _Evaluator:
 
     def aggregate(self, node: Aggregate, instant: int) -> list[_Row]:
         labelled = [(str(k.expr), k.expr) for k in node.keys]
-        labelled += [(str(e), e) for e in map(_argument, node.aggregates)]
+        labelled += [(str(e), e) for a in node.aggregates for e in _arguments(a)]
         groups: dict[tuple[Any, ...], list[list[Any]]] = {} if node.keys else {(): []}
         for row in self.relation(node.input, instant):
             values = self.compute(node, row, labelled)
@@ -407,14 +407,18 @@ class _Evaluator:
         return [row for row in rows if row is not None]
 
     def group(self, node: Aggregate, key: tuple[Any, ...], members: list[list[Any]]) -> _Row | None:
-        calls = [a.call for a in node.aggregates]
-        exacts = tuple(exact(c, [m[i] for m in members]) for i, c in enumerate(calls))
+        exacts = []
+        at = 0
+        for named in node.aggregates:
+            width = len(_arguments(named))
+            exacts.append(exact(named.call, [tuple(m[at : at + width]) for m in members]))
+            at += width
         values = dict(zip((k.name for k in node.keys), key, strict=True))
         for named, total in zip(node.aggregates, exacts, strict=True):
             try:
                 values[named.name] = finish(named.call, total)
             except RowError as error:
-                self.rejected.add(((key, exacts), str(named.call), error.reason))
+                self.rejected.add(((key, tuple(exacts)), str(named.call), error.reason))
                 return None
         return _Row((key, normal_row(list(values.values()))), values)
 
@@ -463,7 +467,6 @@ def _qualified(scan: Scan, columns: dict[str, Any]) -> dict[str, Any]:
     return {f.name: columns[_bare(scan, f.name)] for f in scan.fields}
 
 
-def _argument(aggregate: NamedAggregate) -> Expr:
+def _arguments(aggregate: NamedAggregate) -> tuple[Expr, ...]:
     """count(*) counts rows as count(TRUE) does."""
-    argument = aggregate.call.argument
-    return Literal(BOOLEAN, False, True) if argument is None else argument
+    return aggregate.call.arguments or (Literal(BOOLEAN, False, True),)

@@ -54,6 +54,4 @@ def fold_constants(node: Node, evaluate: Callable[[Expr], Literal | None]) -> No
 
 def _folded(aggregate: NamedAggregate, folded: Callable[[Expr], Expr]) -> NamedAggregate:
     call = aggregate.call
-    if call.argument is None:
-        return aggregate
-    return replace(aggregate, call=replace(call, argument=folded(call.argument)))
+    return replace(aggregate, call=replace(call, arguments=tuple(map(folded, call.arguments))))
