@@ -64,10 +64,8 @@ class DerivedLeaf:
         if len(judged.erring) and self.leaf.hints:
             kept = np.sort(np.concatenate([kept, judged.erring]))
         elif len(judged.erring):
-            fresh = np.flatnonzero(changes.signs[judged.erring] > 0)
-            judged.erring, judged.codes = judged.erring[fresh], judged.codes[fresh]
-            judged.predicates = [judged.predicates[i] for i in fresh]
-            reject(judged, frame, changes.ts, self.ctx)
+            fresh = judged.only(changes.signs[judged.erring] > 0)
+            reject(fresh, frame, changes.ts, self.ctx)
         return changes.take(kept)
 
     def state(self) -> pa.Table | None:

@@ -27,8 +27,8 @@ from thalweg.exec.netting import same_rows
 from thalweg.exec.ordering import row_codes
 from thalweg.exec.vector import Mask, Vector, from_arrow
 from thalweg.plan.expr import Column
-from thalweg.plan.logical import EmitKind, TimeWindow
-from thalweg.plan.physical import Block, QueryPlan
+from thalweg.plan.logical import EmitKind, SessionWindow, TimeWindow
+from thalweg.plan.physical import Block, Leaf, QueryPlan
 from thalweg.store import native
 from thalweg.store.packs import TIME, PackMeta
 
@@ -169,19 +169,24 @@ def output_table(plan: QueryPlan, changes: Changes) -> pa.Table | None:
 def emission_instants(
     ctx: TaskContext, plan: QueryPlan, packs: Sequence[Sequence[PackMeta]], start: int
 ) -> Ints:
-    """Instants with an arrival on an input (all of it, not this task's share), or boundaries."""
-    found = []
+    """Instants with an arrival on an input (all of it, not this task's share), boundaries, and the
+    ends of sessions."""
+    found = [*ctx.closings]
     since = max(ctx.since, start + 1)
     for slide in plan.slides:
         found.append(windows.boundaries(slide, since, ctx.until))
     for leaf, metas in zip(plan.leaves, packs, strict=True):
-        if leaf.is_table or (isinstance(leaf.window, TimeWindow) and leaf.window.slide is not None):
+        if leaf.is_table or isinstance(leaf.window, SessionWindow) or _slides(leaf):
             continue
         for meta in metas:
             if meta.max_ts >= ctx.since and meta.min_ts < ctx.until:
                 ts = ctx.cache.open(meta.name).ts
                 found.append(ts[native.rows_between(ts, ctx.since, ctx.until)])
     return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
+
+
+def _slides(leaf: Leaf) -> bool:
+    return isinstance(leaf.window, TimeWindow) and leaf.window.slide is not None
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ import numpy as np
 from thalweg.exec.context import Reject, TaskContext
 from thalweg.exec.expressions import Taken, evaluate
 from thalweg.exec.frame import Frame, Ints
-from thalweg.exec.vector import Codes, Vector
+from thalweg.exec.vector import Codes, Mask, Vector
 from thalweg.plan.expr import Predicate
 
 
@@ -27,6 +27,11 @@ class Judged:
     erring: Ints
     predicates: list[Predicate]
     codes: Codes
+
+    def only(self, some: Mask) -> Judged:
+        """The same, with some of the erring rows only."""
+        kept = [p for p, wanted in zip(self.predicates, some, strict=True) if wanted]
+        return Judged(self.passing, self.erring[some], kept, self.codes[some])
 
 
 def judge(

@@ -30,10 +30,10 @@ from thalweg.exec.emit import (
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.frame import Changes, Frame, arrow_columns, concat_changes
 from thalweg.exec.groupstate import StatePack
+from thalweg.exec.keptleaf import KeptLeaf
 from thalweg.exec.leaf import InstantSet, LeafReader, Share, TimeLeaf
 from thalweg.exec.mjoin import Joined
 from thalweg.exec.netting import net
-from thalweg.exec.rowleaf import RowLeaf
 from thalweg.plan.logical import EmitKind, Schema
 from thalweg.plan.physical import Block, Leaf, Merged, QueryPlan, RoutingKind
 from thalweg.store.packs import FULL_RANGE, TIME, Key, PackCache, PackMeta, arrange, write_pack
@@ -196,16 +196,16 @@ class _Step:
             return self._derived(number, block, i)
         place = self._places[number, i]
         share = self._share(place)
-        if leaf.is_row_window:
-            return self._row_window(number, i, leaf, self.task.packs[place], share)
+        if leaf.keeps_rows:
+            return self._kept(number, i, leaf, self.task.packs[place], share)
         return TimeLeaf(self.ctx, leaf, i, self.task.packs[place], share)
 
-    def _row_window(
+    def _kept(
         self, number: int, i: int, leaf: Leaf, packs: Sequence[PackMeta], share: Share
     ) -> LeafReader:
         name = slots.slot(number, slots.LEAF, i)
         stored = [s.meta for s in self.task.state.get(name, ())]
-        rows = RowLeaf(self.ctx, leaf, i, packs, share, stored)
+        rows = KeptLeaf(self.ctx, leaf, i, packs, share, stored)
         self._keep(name, rows.state(), (share.key,) if share.key else ())
         return rows
 
@@ -239,8 +239,8 @@ class _Step:
             meta = self.write(name, table)
             self.result.state[name] = StatePack(meta)
             stored.append(meta)
-        if leaf.is_row_window:
-            return self._row_window(number, i, leaf, stored, Share(()))
+        if leaf.keeps_rows:
+            return self._kept(number, i, leaf, stored, Share(()))
         return TimeLeaf(self.ctx, leaf, i, stored, Share(()))
 
     def _share(self, place: int) -> Share:
@@ -288,7 +288,7 @@ _FRONTS = ("min", "max", "min_by", "max_by")
 
 def _has_ends(leaf: Leaf) -> bool:
     """Whether a row's end is known when it appears."""
-    return not leaf.is_row_window and (leaf.source is None or leaf.emits is not None)
+    return not leaf.keeps_rows and (leaf.source is None or leaf.emits is not None)
 
 
 def _places(plan: QueryPlan) -> dict[tuple[int, int], int]:

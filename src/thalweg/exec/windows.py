@@ -20,6 +20,8 @@ def starts(window: TimeWindow, ts: Ints) -> Ints:
 
 
 def ends(window: TimeWindow, ts: Ints) -> Ints:
+    if window.every is not None:
+        return (ts // window.every + 1) * window.every
     if window.range is None:
         return np.full(len(ts), AFTER_TIME, np.int64)
     if window.slide is None:
@@ -29,6 +31,8 @@ def ends(window: TimeWindow, ts: Ints) -> Ints:
 
 def latest_started(window: TimeWindow, instant: Ints) -> Ints:
     """The largest event time whose row has started by the instant."""
+    if window.until is not None:
+        return np.minimum(instant, window.until)
     if window.slide is None:
         return instant
     return instant // window.slide * window.slide - 1
@@ -36,8 +40,10 @@ def latest_started(window: TimeWindow, instant: Ints) -> Ints:
 
 def earliest_alive(window: TimeWindow, instant: Ints) -> Ints:
     """The smallest event time whose row has not ended by the instant."""
+    if window.every is not None:
+        return instant // window.every * window.every
     if window.range is None:
-        return np.full_like(instant, BEFORE_TIME)
+        return np.full_like(instant, BEFORE_TIME if window.since is None else window.since)
     if window.slide is None:
         return instant - window.range
     return instant // window.slide * window.slide - window.range
@@ -50,12 +56,14 @@ def _one(function: object, window: TimeWindow, instant: int) -> int:
 def starting_between(window: TimeWindow, since: int, until: int) -> tuple[int, int]:
     """Event times [low, high) whose rows start at instants in [since, until)."""
     low = _one(latest_started, window, since - 1) + 1 if since > BEFORE_TIME else BEFORE_TIME
+    if window.since is not None:
+        low = max(low, window.since)
     return low, _one(latest_started, window, until - 1) + 1
 
 
 def ending_between(window: TimeWindow, since: int, until: int) -> tuple[int, int]:
     """Event times [low, high) whose rows end at instants in [since, until)."""
-    if window.range is None:
+    if window.is_endless:
         return 0, 0
     low = _one(earliest_alive, window, since - 1) if since > BEFORE_TIME else BEFORE_TIME
     return low, _one(earliest_alive, window, until - 1)
@@ -63,6 +71,8 @@ def ending_between(window: TimeWindow, since: int, until: int) -> tuple[int, int
 
 def horizon(window: TimeWindow) -> int | None:
     """How far back from the frontier event times still matter; None: for ever."""
+    if window.every is not None:
+        return window.every + 2
     if window.range is None:
         return None
     return window.range + (window.slide or 0) + 2

@@ -40,6 +40,7 @@ class RowsWindow:
 @dataclass(frozen=True, slots=True)
 class SessionWindow:
     gap: int
+    partition_by: tuple[exp.Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

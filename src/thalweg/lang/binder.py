@@ -22,6 +22,7 @@ from thalweg.lang import ast
 from thalweg.lang.alike import alike
 from thalweg.lang.conditions import bound_predicates, conjuncts_of
 from thalweg.lang.grouping import Item, aggregates_in, grouped
+from thalweg.lang.moments import moment
 from thalweg.lang.options import query_options
 from thalweg.lang.parser import parse_query, place
 from thalweg.lang.scope import Scope, Visible
@@ -47,6 +48,7 @@ from thalweg.plan.logical import (
     RowWindow,
     Scan,
     Schema,
+    SessionWindow,
     TimeWindow,
     Union,
     Window,
@@ -396,21 +398,53 @@ class _Binder:
             if window.slide == 0:
                 self.fail(WindowMisuse("a window cannot slide by nothing"), source.at)
             return TimeWindow(window.range, window.slide)
+        if isinstance(window, ast.LandmarkWindow):
+            return self._landmark(source, window)
+        if isinstance(window, ast.FromToWindow):
+            since, until = moment(window.start, self.text), moment(window.end, self.text)
+            if until < since:
+                self.fail(WindowMisuse("the window ends before it begins"), source.at)
+            return TimeWindow(None, since=since, until=until)
         if isinstance(window, ast.RowsWindow):
-            return self._row_window(source, visible, window)
+            if window.rows < 1:
+                self.fail(WindowMisuse("a row window holds at least one row"), source.at)
+            return RowWindow(window.rows, self._partition(source, visible, window.partition_by))
+        if isinstance(window, ast.SessionWindow):
+            return self._session(source, visible, window)
         word = type(window).__name__.removesuffix("Window").upper()
         self.fail(NotAvailableYet(f"{word} windows are not available yet"), source.at)
 
-    def _row_window(
-        self, source: ast.Source, visible: Visible, window: ast.RowsWindow
-    ) -> RowWindow:
-        if window.rows < 1:
-            self.fail(WindowMisuse("a row window holds at least one row"), source.at)
+    def _landmark(self, source: ast.Source, window: ast.LandmarkWindow) -> TimeWindow:
+        if window.at is not None:
+            return TimeWindow(None, since=moment(window.at, self.text))
+        if not window.every:
+            self.fail(WindowMisuse("landmarks need a distance"), source.at)
+        return TimeWindow(None, every=window.every)
+
+    def _session(
+        self, source: ast.Source, visible: Visible, window: ast.SessionWindow
+    ) -> SessionWindow:
+        """Sessions of the partition that is named, or else of what the query groups by."""
+        by = window.partition_by
+        if not by:
+            names = {f.name.split(".", 1)[1].lower() for f in visible.fields}
+            by = tuple(
+                node
+                for node in self.query.group_by
+                if isinstance(node, exp.Column)
+                and node.name.lower() in names
+                and node.table.lower() in ("", visible.alias.lower())
+            )
+        return SessionWindow(window.gap, self._partition(source, visible, by))
+
+    def _partition(
+        self, source: ast.Source, visible: Visible, nodes: tuple[exp.Expr, ...]
+    ) -> tuple[str, ...]:
         own = Scope(self.catalog, (visible,), self.text)
-        by = [own.bind(e) for e in window.partition_by]
+        by = [own.bind(e) for e in nodes]
         if not all(isinstance(e, Column) for e in by):
             self.fail(WindowMisuse("PARTITION BY takes columns of the stream"), source.at)
-        return RowWindow(window.rows, tuple(e.name for e in by if isinstance(e, Column)))
+        return tuple(e.name for e in by if isinstance(e, Column))
 
     # -- WHERE, SELECT -----------------------------------------------------------------------
 

@@ -192,6 +192,8 @@ def _window_body(c: Cursor) -> WindowClause:
         return RowsWindow(c.integer("a number of rows"))
     if c.word("PARTITION", "BY") or (c._match(TokenType.PARTITION_BY)):
         by = c.listed(c.expression_)
+        if c.word("SESSION", "GAP"):
+            return SessionWindow(c.duration(), by)
         c.need("ROWS")
         return RowsWindow(c.integer("a number of rows"), by)
     if c.word("SESSION", "GAP"):
@@ -210,7 +212,7 @@ def _window_body(c: Cursor) -> WindowClause:
         return SizeWindow(size, c.expression_())
     c.unexpected(
         "a window: NOW, RANGE d [SLIDE s], ROWS n, PARTITION BY c ROWS n, UNBOUNDED, "
-        "SESSION GAP d, LANDMARK t, FROM t TO u or SIZE w ADVANCE a"
+        "[PARTITION BY c] SESSION GAP d, LANDMARK t, FROM t TO u or SIZE w ADVANCE a"
     )
 
 

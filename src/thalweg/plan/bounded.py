@@ -19,6 +19,8 @@ from thalweg.plan.logical import (
     OuterJoin,
     RowWindow,
     Scan,
+    SessionWindow,
+    TimeWindow,
     Window,
     walk,
 )
@@ -70,7 +72,7 @@ _COUNT_WORDS = {
 def _endless(node: Node) -> list[str]:
     """Names of the streams whose rows never leave this relation."""
     if isinstance(node, Window):
-        grows = not isinstance(node.window, RowWindow) and node.window.range is None
+        grows = isinstance(node.window, TimeWindow) and node.window.grows
         return [_name(node)] if grows else []
     if isinstance(node, Aggregate) and not node.keys:
         return []
@@ -92,7 +94,9 @@ def _bound(window: Window) -> str:
     if isinstance(spec, RowWindow):
         per = f" per {', '.join(spec.partition_by)}" if spec.partition_by else ""
         return f"{name}: {spec.rows} rows{per}"
-    if spec.range is None:
+    if isinstance(spec, SessionWindow):
+        return f"{name}: the rows of open sessions"
+    if spec.grows:
         return f"{name}: not kept"
     return f"{name}: {spec}"
 

@@ -15,10 +15,11 @@ from thalweg.plan.expr import Predicate
 from thalweg.plan.logical import (
     CountRule,
     EmitKind,
+    KeptWindow,
     Named,
     NamedAggregate,
-    RowWindow,
     Schema,
+    SessionWindow,
     TimeWindow,
     WindowSpec,
 )
@@ -56,8 +57,9 @@ class Leaf:
         return self.source is None
 
     @property
-    def is_row_window(self) -> bool:
-        return isinstance(self.window, RowWindow)
+    def keeps_rows(self) -> bool:
+        """Whether the window's content is state of its own."""
+        return isinstance(self.window, KeptWindow)
 
     @property
     def time_window(self) -> TimeWindow:
@@ -198,8 +200,15 @@ class QueryPlan:
         return tuple(i for i, leaf in enumerate(self.leaves) if not leaf.is_table)
 
     @property
-    def slides(self) -> tuple[int, ...]:
+    def windows(self) -> tuple[WindowSpec, ...]:
         windows = (leaf.window for b in self.blocks for leaf in b.leaves)
-        return tuple(
-            sorted({w.slide for w in windows if isinstance(w, TimeWindow) and w.slide is not None})
-        )
+        return tuple(w for w in windows if w is not None)
+
+    @property
+    def slides(self) -> tuple[int, ...]:
+        slides = {w.slide for w in self.windows if isinstance(w, TimeWindow)}
+        return tuple(sorted(s for s in slides if s is not None))
+
+    @property
+    def gaps(self) -> tuple[int, ...]:
+        return tuple(sorted({w.gap for w in self.windows if isinstance(w, SessionWindow)}))

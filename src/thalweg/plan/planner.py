@@ -22,12 +22,12 @@ from thalweg.plan.logical import (
     EmitKind,
     Filter,
     Join,
+    KeptWindow,
     Named,
     Node,
     OuterJoin,
     OuterKind,
     Project,
-    RowWindow,
     Scan,
     Schema,
     TimeWindow,
@@ -134,7 +134,7 @@ class _Drafts:
         hints = _hints(below.schema, predicates, count)
         post: tuple[Predicate, ...] = ()
         columns: tuple[str, ...] = ()
-        if isinstance(window, RowWindow):
+        if isinstance(window, KeptWindow):
             post, hints, columns = above, (), tuple(f.name for f in below.schema)
         else:
             filters += above
@@ -163,7 +163,7 @@ class _Drafts:
         predicates: Sequence[Predicate],
         count: int,
     ) -> Leaf:
-        if isinstance(window, RowWindow):
+        if isinstance(window, KeptWindow):
             definition = self.catalog.streams[scan.relation]
             columns = tuple(f.name for f in definition.fields)
             return Leaf(
@@ -305,7 +305,7 @@ def _needs_netting(kind: EmitKind, relations: tuple[Relation, ...], catalog: Cat
     if _only_grows(root):
         return False
     windows = [leaf.window for leaf in root.leaves if leaf.window is not None]
-    if any(isinstance(w, RowWindow) for w in windows):
+    if any(isinstance(w, KeptWindow) for w in windows):
         return True
     # a result that shows the event time of each component has a lifetime of its own
     shown = {c.expr.name for c in root.columns if isinstance(c.expr, Column)}
@@ -325,7 +325,7 @@ def _only_grows(relation: Relation) -> bool:
         return relation.rule in (CountRule.DISTINCT, CountRule.SEMI, CountRule.INTERSECT)
     windows = [leaf.window for leaf in relation.leaves if leaf.window is not None]
     return relation.grouping is None and all(
-        isinstance(w, TimeWindow) and w.range is None and w.slide is None for w in windows
+        isinstance(w, TimeWindow) and w.is_endless and w.slide is None for w in windows
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg.plan.logical import Emit, RowWindow, Scan, Schema, Window, scans, walk
+from thalweg.plan.logical import Emit, Scan, Schema, TimeWindow, Window, scans, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,5 +59,5 @@ class BoundQuery:
         """The slides of its windows."""
         found = (n.window for n in walk(self.root) if isinstance(n, Window))
         return tuple(
-            sorted({w.slide for w in found if not isinstance(w, RowWindow) and w.slide is not None})
+            sorted({w.slide for w in found if isinstance(w, TimeWindow) and w.slide is not None})
         )

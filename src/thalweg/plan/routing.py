@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from thalweg.plan.classes import KeyClasses
 from thalweg.plan.expr import Column, Predicate
-from thalweg.plan.logical import EmitKind, RowWindow
+from thalweg.plan.logical import EmitKind, KeptWindow
 from thalweg.plan.physical import Block, Grouping, Leaf, Merged, Relation, Routing, RoutingKind
 
 
@@ -36,12 +36,7 @@ def route_block(
                 for i, leaf in enumerate(leaves)
             )
             return Routing(RoutingKind.KEYS, columns)
-    if (
-        grouping is None
-        and not netting
-        and len(streams) == 1
-        and not leaves[streams[0]].is_row_window
-    ):
+    if grouping is None and not netting and len(streams) == 1 and not leaves[streams[0]].keeps_rows:
         return Routing(RoutingKind.ANY, nothing)
     return Routing(RoutingKind.SINGLE, nothing, _why_single(leaves, classes, streams, grouping))
 
@@ -58,12 +53,12 @@ def _candidates(
         shared = classes.shared_by(streams)
         usable = [c for c in shared if not netting or visible & set(c.values())]
         return [usable] if usable else []
-    if grouping is None and not netting and not leaves[streams[0]].is_row_window:
+    if grouping is None and not netting and not leaves[streams[0]].keeps_rows:
         return []
     only = streams[0]
     own = [f.name for f in leaves[only].fields]
     window = leaves[only].window
-    if isinstance(window, RowWindow):
+    if isinstance(window, KeptWindow):
         own = [n for n in own if n in window.partition_by]
     if grouping is not None:
         keys = {k.expr.name for k in grouping.keys if isinstance(k.expr, Column)}
@@ -86,10 +81,10 @@ def _obstacle(
     netting: bool,
 ) -> str | None:
     for i, leaf in enumerate(leaves):
-        if isinstance(leaf.window, RowWindow):
+        if isinstance(leaf.window, KeptWindow):
             routed = {c[i] for c in key if i in c}
             if not routed or not routed <= set(leaf.window.partition_by):
-                return "a row window needs its stream's whole order"
+                return "a window over rows needs its stream's whole order"
     if grouping is not None:
         grouped = {k.expr.name for k in grouping.keys if isinstance(k.expr, Column)}
         if not all(grouped & set(c.values()) for c in key):
@@ -102,8 +97,8 @@ def _obstacle(
 def _why_single(
     leaves: tuple[Leaf, ...], classes: KeyClasses, streams: list[int], grouping: Grouping | None
 ) -> str:
-    if any(isinstance(leaf.window, RowWindow) for leaf in leaves):
-        return "a row window needs its stream's whole order"
+    if any(isinstance(leaf.window, KeptWindow) for leaf in leaves):
+        return "a window over rows needs its stream's whole order"
     if len(streams) > 1 and not classes.shared_by(streams):
         return "the streams share no common join key"
     if grouping is not None and not grouping.keys:
@@ -177,7 +172,7 @@ def _passes_through(relation: Relation) -> bool:
         return isinstance(relation, Merged)
     alone = len(relation.leaves) == 1 and relation.grouping is None
     leaf = relation.leaves[0]
-    return alone and leaf.emits is None and not leaf.is_row_window and not leaf.is_table
+    return alone and leaf.emits is None and not leaf.keeps_rows and not leaf.is_table
 
 
 def _of_block(
@@ -202,7 +197,7 @@ def _of_block(
 
 def _of_leaf(leaf: Leaf, place: int, carried: Sequence[Sequence[_Carrier]]) -> Iterator[_Carrier]:
     allowed = {f.name for f in leaf.fields}
-    if isinstance(leaf.window, RowWindow):
+    if isinstance(leaf.window, KeptWindow):
         allowed &= set(leaf.window.partition_by)
     if leaf.source is not None:
         for carrier in carried[leaf.source]:

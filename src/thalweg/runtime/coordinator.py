@@ -442,7 +442,7 @@ class Coordinator:
 
 
 def _is_time_window(leaf: Leaf) -> bool:
-    return leaf.is_stored and not leaf.is_table and not leaf.is_row_window
+    return leaf.is_stored and not leaf.is_table and not leaf.keeps_rows
 
 
 def wall_clock() -> int:

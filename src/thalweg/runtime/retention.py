@@ -147,9 +147,10 @@ def _place(plan: QueryPlan, slot: str) -> tuple[Block, int]:
 def _needed_since(block: Block, leaf: Leaf, frontier: int) -> int:
     if not isinstance(leaf.window, TimeWindow):
         return frontier
-    if leaf.window.range is None:
+    if leaf.window.is_endless:
         changing = sum(not other.is_table for other in block.leaves)
-        return BEFORE_TIME if changing > 1 else frontier
+        since = BEFORE_TIME if leaf.window.since is None else leaf.window.since
+        return min(since, frontier) if changing > 1 else frontier
     back = windows.horizon(leaf.window)
     return frontier if back is None or frontier == BEFORE_TIME else frontier - back
 

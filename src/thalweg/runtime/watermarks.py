@@ -53,9 +53,15 @@ def frontier(marks: Iterable[tuple[int, bool]], current: int) -> int:
 
 
 def closing_frontier(plan: QueryPlan, streams: Iterable[StreamState], current: int) -> int:
-    """F at a close: just past the largest time seen, SLIDE boundaries after it included."""
+    """F at a close: just past the largest time seen, or the SLIDE boundary or session end after."""
     largest = max((s.max_ts for s in streams), default=BEFORE_TIME)
     if largest == BEFORE_TIME:
         return current
-    last = max([largest, *((largest // s + 1) * s for s in plan.slides)])
+    last = max(
+        [
+            largest,
+            *((largest // s + 1) * s for s in plan.slides),
+            *(largest + g + 1 for g in plan.gaps),
+        ]
+    )
     return max(current, last + 1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from thalweg.plan.logical import (
     UNBOUNDED,
@@ -16,27 +17,49 @@ from thalweg.plan.logical import (
     Filter,
     Node,
     Scan,
+    SessionWindow,
     TimeWindow,
     Window,
     WindowSpec,
     walk,
 )
+from thalweg.testing.compare import normal_row
+
+TimedRow = tuple[int, dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class _Input:
     """A stream of the query, and the window that turns it into a relation."""
 
-    stamps: tuple[int, ...]
+    rows: tuple[tuple[int, dict[str, Any]], ...]
     window: WindowSpec
+
+    @property
+    def stamps(self) -> list[int]:
+        return [ts for ts, _ in self.rows]
 
     @property
     def slide(self) -> int | None:
         return self.window.slide if isinstance(self.window, TimeWindow) else None
 
-    @property
-    def range(self) -> int | None:
-        return self.window.range if isinstance(self.window, TimeWindow) else None
+    def emits_at(self) -> Iterator[int]:
+        """Instants at which RSTREAM must emit because of this input, boundaries apart."""
+        if isinstance(self.window, SessionWindow):
+            yield from self._closings(self.window)
+        elif self.slide is None:
+            yield from self.stamps
+
+    def _closings(self, window: SessionWindow) -> Iterator[int]:
+        bare = [c.split(".", 1)[1] for c in window.partition_by]
+        parts: dict[tuple[Any, ...], list[int]] = {}
+        for ts, row in self.rows:
+            parts.setdefault(normal_row(row[c] for c in bare), []).append(ts)
+        for stamps in parts.values():
+            ordered = sorted(stamps)
+            for i, ts in enumerate(ordered):
+                if i + 1 == len(ordered) or ordered[i + 1] - ts > window.gap:
+                    yield ts + window.gap + 1
 
 
 @dataclass(frozen=True)
@@ -44,29 +67,34 @@ class Clock:
     """The instants of a query at which anything can change or must be emitted."""
 
     inputs: tuple[_Input, ...]
-    derived: tuple[TimeWindow, ...]
+    derived: tuple[WindowSpec, ...]
     start: int
     horizon: int
     emitting: frozenset[int]
 
     @classmethod
     def of(
-        cls, root: Emit, stamps: Mapping[str, Sequence[int]], horizon: int | None
+        cls, root: Emit, rows: Mapping[str, Sequence[TimedRow]], horizon: int | None
     ) -> Clock | None:
-        inputs = tuple(_inputs(root, stamps))
+        inputs = tuple(_inputs(root, rows))
         seen = [ts for i in inputs for ts in i.stamps]
         if not seen:
             return None
         derived = tuple(_derived_windows(root))
         slides = [i.slide for i in inputs if i.slide is not None]
-        slides += [w.slide for w in derived if w.slide is not None]
+        slides += [w.slide for w in derived if isinstance(w, TimeWindow) and w.slide is not None]
+        windows = [*(i.window for i in inputs), *derived]
+        gaps = [w.gap for w in windows if isinstance(w, SessionWindow)]
         if horizon is None:
-            horizon = max([max(seen), *(_boundary_after(max(seen), s) for s in slides)])
+            last = max(seen)
+            horizon = max(
+                [last, *(_boundary_after(last, s) for s in slides), *(last + g + 1 for g in gaps)]
+            )
         emitting: set[int] = set()
         if root.kind is EmitKind.RSTREAM:
             for slide in slides:
                 emitting.update(range(_boundary_after(min(seen), slide), horizon + 1, slide))
-            emitting.update(ts for i in inputs if i.slide is None for ts in i.stamps)
+            emitting.update(ts for i in inputs for ts in i.emits_at())
         return cls(inputs, derived, min(seen), horizon, frozenset(emitting))
 
     def instants(self) -> list[int]:
@@ -74,15 +102,15 @@ class Clock:
         changes = {self.start} | self.emitting
         for item in self.inputs:
             for ts in item.stamps:
-                changes.update(_changes(ts, item.range, item.slide))
+                changes.update(_changes(ts, item.window))
         for _ in self.derived:
             # whatever changes may be emitted by a subquery, and enter and leave its window
             for window in self.derived:
-                changes |= {t for ts in changes for t in _changes(ts, window.range, window.slide)}
+                changes |= {t for ts in changes for t in _changes(ts, window)}
         return sorted(τ for τ in changes if self.start <= τ <= self.horizon)
 
 
-def _inputs(root: Node, stamps: Mapping[str, Sequence[int]]) -> Iterator[_Input]:
+def _inputs(root: Node, rows: Mapping[str, Sequence[TimedRow]]) -> Iterator[_Input]:
     windows = {
         scan_below(n.input): n.window
         for n in walk(root)
@@ -90,28 +118,42 @@ def _inputs(root: Node, stamps: Mapping[str, Sequence[int]]) -> Iterator[_Input]
     }
     for scan in walk(root):
         if isinstance(scan, Scan) and not scan.is_table:
-            yield _Input(tuple(stamps[scan.relation]), windows.get(scan, UNBOUNDED))
+            yield _Input(tuple(rows[scan.relation]), windows.get(scan, UNBOUNDED))
 
 
-def _derived_windows(root: Node) -> Iterator[TimeWindow]:
+def _derived_windows(root: Node) -> Iterator[WindowSpec]:
     for node in walk(root):
         if isinstance(node, Window) and isinstance(node.input, Emit):
-            yield node.window if isinstance(node.window, TimeWindow) else UNBOUNDED
+            yield node.window
 
 
 def _boundary_after(ts: int, slide: int) -> int:
     return (ts // slide + 1) * slide
 
 
-def _changes(ts: int, range_: int | None, slide: int | None) -> Iterator[int]:
+def _changes(ts: int, window: WindowSpec) -> Iterator[int]:
     """When a row enters its window and, by time, leaves it."""
+    if isinstance(window, SessionWindow):
+        yield from (ts + window.gap + 1, ts + window.gap + 2)
+        return
+    slide = window.slide if isinstance(window, TimeWindow) else None
     yield ts if slide is None else _boundary_after(ts, slide)
-    if range_ is not None:
-        yield ts + range_ + 1 if slide is None else _boundary_after(ts + range_, slide)
+    if isinstance(window, TimeWindow) and window.every is not None:
+        yield _boundary_after(ts, window.every)
+    if isinstance(window, TimeWindow) and window.range is not None:
+        yield (
+            ts + window.range + 1 if slide is None else _boundary_after(ts + window.range, slide)
+        )
 
 
 def in_window(ts: int, window: TimeWindow, instant: int) -> bool:
     """Whether a row belongs to the content of a time window."""
+    if window.since is not None and ts < window.since:
+        return False
+    if window.until is not None and ts > window.until:
+        return False
+    if window.every is not None:
+        return instant // window.every * window.every <= ts <= instant
     if window.slide is None:
         return ts <= instant and (window.range is None or instant - window.range <= ts)
     boundary = instant // window.slide * window.slide

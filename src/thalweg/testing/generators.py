@@ -12,6 +12,7 @@ from random import Random
 
 import pyarrow as pa
 
+from thalweg.plan.logical import format_instant
 from thalweg.testing.random_streams import (
     GeneratedStream,
     Shape,
@@ -24,7 +25,10 @@ from thalweg.testing.random_streams import (
 __all__ = ["KINDS", "Case", "GeneratedStream", "cuts", "random_case"]
 
 KINDS = ("filter", "join", "aggregate", "join-aggregate")
-WINDOWS = ("now", "range", "slide", "rows", "partition", "unbounded", "bare")
+WINDOWS = (
+    "now", "range", "slide", "rows", "partition", "unbounded", "bare", "landmark", "every",
+    "from to", "session",
+)  # fmt: skip
 EMITS = ("istream", "dstream", "rstream", "none")
 # Rows per stream by number of inputs, so that even unbounded joins stay small.
 _ROWS = {1: (5, 50), 2: (8, 36), 3: (8, 24), 4: (6, 16)}
@@ -173,7 +177,7 @@ class Writer:
     ) -> Source:
         kind = self.rng.choice(WINDOWS)
         self.note(f"window:{kind}")
-        self.unbounded |= kind in ("unbounded", "bare")
+        self.unbounded |= kind in ("unbounded", "bare", "landmark")
         parts = [name, self.window(kind, shape, columns), alias]
         return Source(name, alias, columns, " ".join(p for p in parts if p))
 
@@ -192,6 +196,20 @@ class Writer:
             self.note("slide:gap" if length < slide else "slide:tumbling" if length == slide
                       else "slide:hopping")  # fmt: skip
             return f"[RANGE {length} {shape.unit} SLIDE {slide} {shape.unit}]"
+        if kind in ("landmark", "from to"):
+            first = shape.origin + rng.randint(-2, shape.span) * shape.micros
+            last = first + rng.randint(0, shape.span) * shape.micros
+            begin, end = format_instant(first), format_instant(last)
+            return (
+                f"[FROM TIMESTAMP {begin} TO TIMESTAMP {end}]"
+                if kind == "from to"
+                else f"[LANDMARK {begin}]"
+            )
+        if kind == "every":
+            return f"[LANDMARK EVERY {rng.randint(1, 9)} {shape.unit}]"
+        if kind == "session":
+            by = rng.choice(("", "PARTITION BY k ", "PARTITION BY k, x "))
+            return f"[{by}SESSION GAP {rng.randint(0, 4)} {shape.unit}]"
         by = ""
         if kind == "partition":
             keys = rng.sample([c for c in ("k", "g", "s", "x") if c in columns], rng.choice((1, 2)))

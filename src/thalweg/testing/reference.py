@@ -13,7 +13,7 @@ one instant to the next is judged, and if need be rejected, once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,13 +29,14 @@ from thalweg.plan.logical import (
     EmitKind,
     Filter,
     Join,
+    KeptWindow,
     NamedAggregate,
     Node,
     OuterJoin,
     OuterKind,
     Project,
-    RowWindow,
     Scan,
+    SessionWindow,
     TimeWindow,
     Union,
     Window,
@@ -97,8 +98,8 @@ def evaluate_query(
 ) -> ReferenceResult:
     """Everything the query emits and rejects from its first instant up to the horizon."""
     result = ReferenceResult()
-    stamps = {name: [ts for ts, _ in stream.rows] for name, stream in streams.items()}
-    clock = Clock.of(root, stamps, horizon)
+    rows_of = {name: stream.rows for name, stream in streams.items()}
+    clock = Clock.of(root, rows_of, horizon)
     if clock is None:
         return result
     evaluator = _Evaluator(streams, tables, functions)
@@ -224,7 +225,7 @@ class _Evaluator:
             return self.count(node, instant)
         if isinstance(node, OuterJoin):
             return self.outer(node, instant)
-        if isinstance(node, Window) and isinstance(node.window, RowWindow):
+        if isinstance(node, Window) and isinstance(node.window, KeptWindow):
             kept = {row.id for row in self.block(node.input, instant)}
             return self.window(scan_below(node.input), node.window, instant, kept)
         return self.block(node, instant)
@@ -241,10 +242,7 @@ class _Evaluator:
         arrived = [_Arrival((scan.alias, i), ts, row) for i, (ts, row) in numbered if ts <= instant]
         if kept is not None:
             arrived = [a for a in arrived if (a.id,) in kept]
-        if isinstance(spec, TimeWindow):
-            content = [a for a in arrived if in_window(a.ts, spec, instant)]
-        else:
-            content = _last_rows(arrived, spec.rows, [_bare(scan, c) for c in spec.partition_by])
+        content = _content(arrived, spec, instant, lambda name: _bare(scan, name))
         return [_Row(a.id, _qualified(scan, a.columns)) for a in content]
 
     def emission(self, node: Emit, spec: WindowSpec, instant: int) -> list[_Row]:
@@ -260,10 +258,7 @@ class _Evaluator:
                 row = dict(zip(names, values, strict=True))
                 history.rows.append(_Arrival(at, instant, row))  # type: ignore[arg-type]
             history.last, history.instant = now, instant
-        if isinstance(spec, TimeWindow):
-            content = [a for a in history.rows if in_window(a.ts, spec, instant)]
-        else:
-            content = _last_rows(history.rows, spec.rows, spec.partition_by)
+        content = _content(history.rows, spec, instant, lambda name: name)
         return [_Row(a.id, a.columns) for a in content]
 
     def union(self, node: Union, instant: int) -> list[_Row]:
@@ -452,11 +447,30 @@ class _Arrival:
     columns: dict[str, Any]
 
 
-def _last_rows(arrived: Sequence[_Arrival], rows: int, by: Sequence[str]) -> list[_Arrival]:
+def _content(
+    arrived: Sequence[_Arrival], spec: WindowSpec, instant: int, named: Callable[[str], str]
+) -> list[_Arrival]:
+    """What a window holds at an instant of the rows that have arrived, in stream order."""
+    if isinstance(spec, TimeWindow):
+        return [a for a in arrived if in_window(a.ts, spec, instant)]
     parts: dict[tuple[Any, ...], list[_Arrival]] = {}
     for arrival in arrived:
-        parts.setdefault(normal_row(arrival.columns[c] for c in by), []).append(arrival)
-    return [arrival for part in parts.values() for arrival in part[max(len(part) - rows, 0) :]]
+        by = normal_row(arrival.columns[named(c)] for c in spec.partition_by)
+        parts.setdefault(by, []).append(arrival)
+    if isinstance(spec, SessionWindow):
+        return [a for part in parts.values() for a in _closing_session(part, spec.gap, instant)]
+    return [a for part in parts.values() for a in part[max(len(part) - spec.rows, 0) :]]
+
+
+def _closing_session(arrived: Sequence[_Arrival], gap: int, instant: int) -> list[_Arrival]:
+    """The session for which this is the first instant that no further row can reach."""
+    arrived = [a for a in arrived if a.ts < instant]
+    if not arrived or arrived[-1].ts + gap + 1 != instant:
+        return []
+    first = len(arrived) - 1
+    while first > 0 and arrived[first].ts - arrived[first - 1].ts <= gap:
+        first -= 1
+    return list(arrived[first:])
 
 
 def _bare(scan: Scan, name: str) -> str:

@@ -10,10 +10,10 @@ from thalweg.plan.logical import (
     Aggregate,
     Filter,
     Join,
+    KeptWindow,
     Node,
     OuterJoin,
     Project,
-    RowWindow,
     Scan,
     Window,
     transform,
@@ -45,5 +45,5 @@ def _reads(node: Node) -> Iterator[str]:
             yield from columns_of(key.expr)
         for aggregate in node.aggregates:
             yield from columns_of(aggregate.call)
-    elif isinstance(node, Window) and isinstance(node.window, RowWindow):
+    elif isinstance(node, Window) and isinstance(node.window, KeptWindow):
         yield from node.window.partition_by

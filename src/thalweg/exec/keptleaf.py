@@ -1,8 +1,8 @@
-"""Row windows: the last n rows of a stream, or of each partition, in stream order.
+"""Windows over the order of rows: the last n of a stream or of each partition, and sessions.
 
-The end of a row is the arrival of the n-th row after it. Within an epoch all rows below the
-frontier are there, so ends before it are known, and a row without one is alive throughout.
-The window's content is hard state: a small pack rewritten by each epoch that changes it.
+How long a row stays is known from later rows (see `exec/lifetimes.py`). Within an epoch all rows
+below the frontier are there, so what happens before it is known. The window's content is hard
+state: a pack rewritten by each epoch.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from thalweg.exec.aggregate import normalized
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge, reject
-from thalweg.exec.frame import AFTER_TIME, Changes, Frame, Ints, empty_frame
+from thalweg.exec.frame import Changes, Frame, Ints, empty_frame
+from thalweg.exec.groups import sort_into_runs
 from thalweg.exec.leaf import InstantSet, Matches, Needles, Share
-from thalweg.exec.ordering import lexical_order, order_codes
-from thalweg.exec.vector import Vector, arrow_vector, from_arrow
-from thalweg.plan.logical import RowWindow
+from thalweg.exec.lifetimes import in_stream_order, row_lifetimes, session_lifetimes
+from thalweg.exec.vector import arrow_vector, from_arrow
+from thalweg.plan.logical import KeptWindow, SessionWindow
 from thalweg.plan.physical import Leaf
 from thalweg.store import native
 from thalweg.store.hashing import Hashes, hash_columns
@@ -31,12 +33,12 @@ class _Content:
     """Rows in stream order (partition by partition) with their lifetimes."""
 
     table: pa.Table
-    ts: Ints
+    starts: Ints
     ends: Ints
 
 
-class RowLeaf:
-    """A row window over the packs of a stream."""
+class KeptLeaf:
+    """A window over the order of rows, over the packs of a stream."""
 
     def __init__(
         self,
@@ -47,7 +49,7 @@ class RowLeaf:
         share: Share,
         state: Sequence[PackMeta],
     ) -> None:
-        assert isinstance(leaf.window, RowWindow)
+        assert isinstance(leaf.window, KeptWindow)
         self.ctx = ctx
         self.leaf = leaf
         self.position = position
@@ -92,47 +94,47 @@ class RowLeaf:
 
     def _ordered(self, table: pa.Table) -> _Content:
         ts = table.column(TIME).to_numpy()
-        vectors = {n: arrow_vector(table, n) for n in self.leaf.stream_columns}
-        partition = [vectors[self.leaf.bare(c)] for c in self.window.partition_by]
-        codes = [c for v in partition for c in _group_keys(v)]
-        tie = [vectors[n] for n in (*self.leaf.order_by, *self.leaf.stream_columns)]
-        order = lexical_order(tie, [*codes, ts])
-        ts = ts[order]
-        ends = np.full(len(ts), AFTER_TIME, np.int64)
-        n = self.window.rows
-        if len(ts) > n:
-            same = np.ones(len(ts) - n, np.bool_)
-            for code in codes:
-                ordered = code[order]
-                same &= ordered[n:] == ordered[:-n]
-            ends[:-n][same] = ts[n:][same]
-        return _Content(table.take(pa.array(order)).combine_chunks(), ts, ends)
+        by = [arrow_vector(table, self.leaf.bare(c)) for c in self.window.partition_by]
+        runs = sort_into_runs([normalized(v) for v in by], ts)
+        if isinstance(self.window, SessionWindow):
+            order = runs.order
+            starts, ends = session_lifetimes(self.window.gap, runs, ts[order], self.ctx.until)
+            self._note_closings(starts)
+        else:
+            tie = [*self.leaf.order_by, *self.leaf.stream_columns]
+            order = in_stream_order(runs, table, tie)
+            starts, ends = row_lifetimes(self.window.rows, runs, ts[order])
+        return _Content(table.take(pa.array(order)).combine_chunks(), starts, ends)
+
+    def _note_closings(self, starts: Ints) -> None:
+        self.ctx.closings.append(np.unique(starts[self._within(starts)]))
+
+    def _within(self, instants: Ints) -> Ints:
+        """Where an instant lies in the epoch."""
+        return np.flatnonzero((instants >= self.ctx.since) & (instants < self.ctx.until))
 
     def state(self) -> pa.Table | None:
-        """The rows still in the window at the end of the epoch."""
-        if not len(self._content.ts):
+        """The rows that still matter after the epoch."""
+        if not len(self._content.ends):
             return None
-        open_ = np.flatnonzero(self._content.ends == AFTER_TIME)
+        open_ = np.flatnonzero(self._content.ends >= self.ctx.until)
         return self._content.table.take(pa.array(open_)).combine_chunks()
 
     def _visible(self) -> tuple[Frame, Ints]:
-        """Rows that are ever in the window and pass the filters above it."""
+        """Rows that are ever in the window during the epoch and pass the filters above it."""
         content = self._content
-        shown = np.flatnonzero(content.ends > content.ts)
+        shown = np.flatnonzero((content.ends > content.starts) & (content.starts < self.ctx.until))
         frame = self._columns(shown)
         if not self.leaf.post_filters or not len(shown):
             return frame, shown
         judged = judge(self.leaf.post_filters, frame.columns, frame.length, self.ctx)
-        fresh = content.ts[shown] >= self.ctx.since
+        fresh = content.starts[shown] >= self.ctx.since
         if len(judged.erring):
-            new = np.flatnonzero(fresh[judged.erring])
-            judged.erring, judged.codes = judged.erring[new], judged.codes[new]
-            judged.predicates = [judged.predicates[i] for i in new]
-            reject(judged, frame, content.ts[shown], self.ctx)
+            reject(judged.only(fresh[judged.erring]), frame, content.starts[shown], self.ctx)
         return frame.take(judged.passing), shown[judged.passing]
 
     def _columns(self, rows: Ints) -> Frame:
-        if not len(self._content.ts):
+        if not len(self._content.ends):
             return empty_frame(self.leaf.fields)
         table = self._content.table
         return Frame(
@@ -146,14 +148,14 @@ class RowLeaf:
     # -- what pipelines ask ------------------------------------------------------------------
 
     def arrivals(self) -> Changes:
-        ts = self._content.ts[self._kept]
-        rows = np.flatnonzero(ts >= self.ctx.since)
+        starts = self._content.starts[self._kept]
+        rows = self._within(starts)
         self.ctx.counts[f"arrivals:{self.leaf.alias}"] += len(rows)
-        return Changes(self._frame.take(rows), ts[rows], np.ones(len(rows), np.int8))
+        return Changes(self._frame.take(rows), starts[rows], np.ones(len(rows), np.int8))
 
     def departures(self, only_at: InstantSet | None = None) -> Changes:
         ends = self._content.ends[self._kept]
-        rows = np.flatnonzero(ends < AFTER_TIME)
+        rows = self._within(ends)
         if only_at is not None:
             rows = rows[only_at.might_hold(ends[rows])]
         self.ctx.counts[f"departures:{self.leaf.alias}"] += len(rows)
@@ -162,12 +164,12 @@ class RowLeaf:
     def probe(
         self, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]
     ) -> Matches:
-        hashes, ts, rows = self._index(key)
+        hashes, starts, rows = self._index(key)
         at = needles.instants
         after = self.position > needles.source
         high = at - 1 if after or needles.departing else at
         low = np.full_like(at, -(2**61))
-        begin, count, total = native.match_ranges(needles.hashes, low, high, hashes, ts)
+        begin, count, total = native.match_ranges(needles.hashes, low, high, hashes, starts)
         needle, positions = native.expand_ranges(begin, count, total)
         picked = rows[positions]
         ends = self._content.ends[self._kept[picked]]
@@ -182,17 +184,10 @@ class RowLeaf:
             names = [self.leaf.full(c) for c in key]
             arrays = [self._frame.columns[n].to_arrow() for n in names]
             hashes = hash_columns(arrays, self._frame.length)
-            ts = self._content.ts[self._kept]
-            order = native.key_time_order(hashes, ts)
-            self._by_key[key] = (hashes[order], ts[order], order)
+            starts = self._content.starts[self._kept]
+            order = native.key_time_order(hashes, starts)
+            self._by_key[key] = (hashes[order], starts[order], order)
         return self._by_key[key]
 
     def has_null_keys(self, key: Key) -> bool:
         return any(self._frame.columns[self.leaf.full(c)].valid is not None for c in key)
-
-
-def _group_keys(vector: Vector) -> list[Ints]:
-    codes = order_codes([vector])[0]
-    if vector.valid is None:
-        return [codes]
-    return [vector.valid.astype(np.int64), np.where(vector.valid, codes, 0)]

@@ -1,0 +1,30 @@
+"""Points in time as written in a window: TIMESTAMP '2026-01-01 12:00:00', a DATE, or plain text."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from sqlglot import exp
+
+from thalweg.errors import WindowMisuse
+from thalweg.lang.parser import offset_of, place
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def moment(node: exp.Expr, text: str) -> int:
+    """Microseconds since 1970; a time without a zone is UTC."""
+    inner = node.this if isinstance(node, exp.Cast) else node
+    try:
+        if not isinstance(inner, exp.Literal) or not inner.args.get("is_string"):
+            raise ValueError
+        found = datetime.fromisoformat(str(inner.this))
+    except ValueError:
+        at = offset_of(node) or 0
+        raise WindowMisuse(
+            "a window begins and ends at points in time",
+            remedy="write TIMESTAMP '2026-01-01 12:00:00'",
+        ).at(text, *place(text, at)) from None
+    if found.tzinfo is None:
+        found = found.replace(tzinfo=UTC)
+    return (found - _EPOCH) // timedelta(microseconds=1)
