@@ -24,7 +24,7 @@ from thalweg.exec.frame import (
     concat_frames,
 )
 from thalweg.exec.netting import same_rows
-from thalweg.exec.ordering import row_codes
+from thalweg.exec.ordering import lexical_order, order_codes, row_codes
 from thalweg.exec.vector import Mask, Vector, from_arrow
 from thalweg.plan.expr import Column
 from thalweg.plan.logical import EmitKind, SessionWindow, TimeWindow
@@ -218,6 +218,8 @@ def repeat(
     groups = int(new_group.sum())
     running_counts(weight, np.cumsum(new_run) - 1, group_of_run, np.zeros(groups, int), after)
     emitted = _expanded(frame, order[starts], ts[starts], group_of_run, after, instants)
+    if plan.order or plan.limit is not None:
+        emitted = _sorted(plan, emitted)
     return emitted, _final_bag(plan, frame, order[starts], group_of_run, after)
 
 
@@ -234,6 +236,24 @@ def _expanded(
     copies = count[run]
     run, position = np.repeat(run, copies), np.repeat(position, copies)
     return Changes(frame.take(example[run]), instants[position], np.ones(len(run), np.int8))
+
+
+def _sorted(plan: QueryPlan, changes: Changes) -> Changes:
+    """In the order asked for within each instant, at most `limit` rows; rows equal in it are in the
+    order of their content."""
+    keys: list[Ints] = [changes.ts]
+    for key in plan.order:
+        column = changes.frame.columns[key.column]
+        codes = order_codes([column])[0]
+        if column.valid is not None:
+            codes = np.where(column.valid, codes, 0)
+            keys.append(np.where(column.valid, key.nulls_first, not key.nulls_first).astype(int))
+        keys.append(~codes if key.descending else codes)
+    order = lexical_order(list(changes.frame.columns.values()), keys)
+    if plan.limit is not None:
+        ts = changes.ts[order]
+        order = order[np.arange(len(ts)) - np.searchsorted(ts, ts) < plan.limit]
+    return changes.take(order)
 
 
 def _final_bag(plan: QueryPlan, frame: Frame, example: Ints, group: Ints, count: Ints) -> Bag:

@@ -18,12 +18,13 @@ from thalweg.errors import (
     WindowMisuse,
     did_you_mean,
 )
-from thalweg.lang import ast
+from thalweg.lang import asof, ast
 from thalweg.lang.alike import alike
 from thalweg.lang.conditions import bound_predicates, conjuncts_of
 from thalweg.lang.grouping import Item, aggregates_in, grouped
 from thalweg.lang.moments import moment
 from thalweg.lang.options import query_options
+from thalweg.lang.ordering import row_limit, sort_keys
 from thalweg.lang.parser import parse_query, place
 from thalweg.lang.scope import Scope, Visible
 from thalweg.plan import functions
@@ -49,6 +50,7 @@ from thalweg.plan.logical import (
     Scan,
     Schema,
     SessionWindow,
+    SortKey,
     TimeWindow,
     Union,
     Window,
@@ -67,7 +69,9 @@ def bind(query: ast.Query, catalog: Catalog, text: str) -> BoundQuery:
             "a continuous query needs at least one stream",
             remedy="a query over tables alone is a Spark query: use engine.spark.sql",
         ).at(text, *place(text, query.at))
-    bound = BoundQuery(Emit(found.node, found.kind), found.options, text)
+    _check_order(query, found, text)
+    root = Emit(found.node, found.kind, found.order, found.limit)
+    bound = BoundQuery(root, found.options, text)
     state = verdict(bound.root)
     if state.reasons and not bound.options.unbounded:
         raise UnboundedState(
@@ -76,6 +80,14 @@ def bind(query: ast.Query, catalog: Catalog, text: str) -> BoundQuery:
             "WITH (unbounded = true)",
         ).at(text, *place(text, query.at))
     return bound
+
+
+def _check_order(query: ast.Query, found: _Found, text: str) -> None:
+    if (found.order or found.limit is not None) and found.kind is not EmitKind.RSTREAM:
+        raise BindError(
+            "ORDER BY and LIMIT are for RSTREAM, which emits whole answers",
+            remedy="write SELECT RSTREAM, or sort what results() gives",
+        ).at(text, *place(text, query.at))
 
 
 def check(query: ast.Query, catalog: Catalog, text: str) -> Schema:
@@ -90,6 +102,8 @@ class _Found:
     node: Node
     kind: EmitKind
     options: QueryOptions
+    order: tuple[SortKey, ...] = ()
+    limit: int | None = None
 
 
 def _bind(query: ast.Query, catalog: Catalog, text: str) -> _Found:
@@ -110,6 +124,8 @@ def _combined(query: ast.SetOperation, catalog: Catalog, text: str) -> _Found:
     """UNION, EXCEPT, INTERSECT. ISTREAM and the like are said in the first SELECT, WITH in the
     last, and are about the whole."""
     left, right = (_bind(q, catalog, text) for q in (query.left, query.right))
+    _refuse_order(query.left, left, text)
+    order, limit = right.order, right.limit
     given = _written_kind(query.right)
     if given is not None:
         raise BindError(
@@ -117,15 +133,26 @@ def _combined(query: ast.SetOperation, catalog: Catalog, text: str) -> _Found:
             remedy="it is about the whole; to combine streams, put each into FROM (SELECT ...)",
         ).at(text, *place(text, query.at))
     nodes = alike(query, left.node, right.node, text)
+    names = dict(zip(right.node.schema, nodes[0].schema, strict=True))
+    renamed = {old.name: new.name for old, new in names.items()}
+    order = tuple(replace(key, column=renamed[key.column]) for key in order)
     kind = _written_kind(query.left) or EmitKind.RELATION
     options = query_options(query, text) if query.options else right.options
     if query.operator in _COUNTING:
-        return _Found(Count(_COUNTING[query.operator], nodes), kind, options)
+        return _Found(Count(_COUNTING[query.operator], nodes), kind, options, order, limit)
     members = [m for n in nodes for m in (n.members if isinstance(n, Union) else (n,))]
     union = Union(tuple(members))
     if query.operator == "UNION ALL":
-        return _Found(union, kind, options)
-    return _Found(Count(CountRule.DISTINCT, (union,)), kind, options)
+        return _Found(union, kind, options, order, limit)
+    return _Found(Count(CountRule.DISTINCT, (union,)), kind, options, order, limit)
+
+
+def _refuse_order(query: ast.Query, found: _Found, text: str) -> None:
+    """ORDER BY of a part of a query."""
+    if found.order or found.limit is not None:
+        raise BindError(
+            "ORDER BY and LIMIT are about the whole answer", remedy="let them stand at the end"
+        ).at(text, *place(text, query.at))
 
 
 def _written_kind(query: ast.Query) -> EmitKind | None:
@@ -178,7 +205,13 @@ class _Binder:
             node = Project(body, tuple(Named(name, expr) for name, expr, _ in selected))
         if self.query.distinct:
             node = Count(CountRule.DISTINCT, (node,))
-        return _Found(node, self._kind(aggregated), query_options(self.query, self.text))
+        return _Found(
+            node,
+            self._kind(aggregated),
+            query_options(self.query, self.text),
+            sort_keys(self.query, scope, selected),
+            row_limit(self.query, scope),
+        )
 
     def _filtered(self, items: _Items, scope: Scope, conditions: tuple[exp.Expr, ...] = ()) -> Node:
         conjuncts = [c for node in (*items.conditions, *conditions) for c in conjuncts_of(node)]
@@ -211,7 +244,9 @@ class _Binder:
         if _written_kind(query) is not None:
             error = BindError("a subquery in a condition is a relation", remedy="drop ISTREAM")
             self.fail(error, query.at)
-        inner = _bind(query, self.catalog, self.text).node
+        found_inner = _bind(query, self.catalog, self.text)
+        _refuse_order(query, found_inner, self.text)
+        inner = found_inner.node
         if len(inner.schema) != 1:
             self.fail(BindError("IN takes a subquery of one column"), query.at)
         column = Named(f"in {number + 1}.{inner.schema[0].name}", inner.schema[0].column())
@@ -249,7 +284,9 @@ class _Binder:
     def _bound_inner(self, source: ast.Source) -> _Found | None:
         """A subquery, or a view."""
         if source.subquery is not None:
-            return _bind(source.subquery, self.catalog, self.text)
+            found = _bind(source.subquery, self.catalog, self.text)
+            _refuse_order(source.subquery, found, self.text)
+            return found
         view = self.catalog.relation(source.name or "")
         if not isinstance(view, ViewDef):
             return None
@@ -260,8 +297,6 @@ class _Binder:
     def _refuse_later(self) -> None:
         q = self.query
         for present, what in (
-            (q.order_by, "ORDER BY"),
-            (q.limit is not None, "LIMIT"),
             (q.errors, "ERROR ... WITHIN"),
             (q.sample, "SAMPLE"),
             (q.qos, "QOS"),
@@ -312,9 +347,25 @@ class _Binder:
         if item.kind == "NATURAL":
             error = BindError("NATURAL JOIN is not part of the language", remedy="write ON")
             self.fail(error, item.at)
+        if item.kind in asof.KINDS:
+            return self._as_of(item, left, right)
         if item.kind not in _OUTER:
             self.fail(NotAvailableYet(f"{item.kind} JOIN is not available yet"), item.at)
         return self._outer(item, left, right)
+
+    def _as_of(self, item: ast.JoinRef, left: _Items, right: _Items) -> _Items:
+        sources = (*left.sources, *right.sources)
+        if len(left.members) > 1 or len(right.members) > 1 or len(sources) > 2:
+            error = BindError(
+                "an ASOF join is between two streams", remedy="put it into a subquery"
+            )
+            self.fail(error, item.at)
+        binder = asof.AsOf(item, Scope(self.catalog, sources, self.text), self.text)
+        sides = (asof.Side(side.members[0], side.sources[0]) for side in (left, right))
+        node = binder.node(*sides)
+        types = {f.name: f for f in node.schema}
+        shown = [replace(s, fields=tuple(types[f.name] for f in s.fields)) for s in sources]
+        return _Items([node], shown, left.conditions + right.conditions)
 
     def _outer(self, item: ast.JoinRef, left: _Items, right: _Items) -> _Items:
         assert item.condition is not None, "the parser wants ON"

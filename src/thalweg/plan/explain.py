@@ -22,6 +22,7 @@ from thalweg.plan.physical import (
 def explain(plan: QueryPlan, verdict: Verdict, lateness: dict[str, int] | None = None) -> str:
     """The physical plan as text; equal plans give equal texts."""
     lines = [f"{plan.kind.value} ({', '.join(f'{f.name} {f.type}' for f in plan.schema)})"]
+    lines += _order(plan)
     if len(plan.relations) == 1:
         lines += _relation(plan.root, lateness or {})
     else:
@@ -109,6 +110,12 @@ def _routing(plan: QueryPlan) -> str:
     if routing.kind is RoutingKind.ANY:
         return "routing: any split, replication 1"
     return f"routing: one bucket ({routing.reason})"
+
+
+def _order(plan: QueryPlan) -> list[str]:
+    shown = [f"sorted by {', '.join(map(str, plan.order))}"] if plan.order else []
+    shown += [] if plan.limit is None else [f"at most {plan.limit} rows per instant"]
+    return [f"  {line}" for line in shown]
 
 
 def _netting(plan: QueryPlan) -> str:

@@ -340,11 +340,28 @@ class Project(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class SortKey:
+    """An output column that RSTREAM sorts by."""
+
+    column: str
+    descending: bool
+    nulls_first: bool
+
+    def __str__(self) -> str:
+        nulls = "FIRST" if self.nulls_first else "LAST"
+        return f"{self.column} {'DESC' if self.descending else 'ASC'} NULLS {nulls}"
+
+
+@dataclass(frozen=True, slots=True)
 class Emit(Node):
-    """The root of every continuous query; below a window, the stream that a subquery emits."""
+    """The root of every continuous query; below a window, the stream that a subquery emits.
+
+    RSTREAM may be sorted, and cut after `limit` rows per instant."""
 
     input: Node
     kind: EmitKind
+    order: tuple[SortKey, ...] = ()
+    limit: int | None = None
 
     @property
     def schema(self) -> Schema:

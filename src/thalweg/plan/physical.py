@@ -20,6 +20,7 @@ from thalweg.plan.logical import (
     NamedAggregate,
     Schema,
     SessionWindow,
+    SortKey,
     TimeWindow,
     WindowSpec,
 )
@@ -177,6 +178,8 @@ class QueryPlan:
     kind: EmitKind
     routing: Routing
     needs_netting: bool
+    order: tuple[SortKey, ...] = ()
+    limit: int | None = None
 
     @property
     def root(self) -> Relation:

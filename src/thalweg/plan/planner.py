@@ -74,7 +74,7 @@ def plan_query(query: BoundQuery, catalog: Catalog, orders: Orders | None = None
     else:
         routing = route_relations(kind, relations, drafts.predicates, netting)
     piped = _with_pipelines(relations, drafts.predicates, routing, orders or Orders())
-    return QueryPlan(piped, kind, routing, netting)
+    return QueryPlan(piped, kind, routing, netting, query.root.order, query.root.limit)
 
 
 # -- relations ---------------------------------------------------------------------------------

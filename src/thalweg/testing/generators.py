@@ -107,6 +107,8 @@ class Writer:
         where = self.where(sources, keyless)
         write = self.aggregate if "aggregate" in kind else self.projection
         select, tail = write(sources)
+        if emit == "rstream" and self.chance(0.4):
+            tail += self.order()
         sql = " ".join(
             [
                 "SELECT",
@@ -121,6 +123,14 @@ class Writer:
         )
         used = {name: s for name, s in streams.items() if name in {s.name for s in sources}}
         return Case(seed, kind, used, tables, sql, frozenset(self.features))
+
+    def order(self) -> list[str]:
+        """ORDER BY the first column, or LIMIT, or both."""
+        ways = self.rng.choice(("", " DESC", " NULLS LAST", " DESC NULLS FIRST"))
+        by = [f"ORDER BY 1{ways}"] if self.chance(0.8) else []
+        limit = [f"LIMIT {self.rng.randint(0, 4)}"] if not by or self.chance(0.7) else []
+        self.note("order:" + ("limit" if limit else "all"))
+        return by + limit
 
     def note(self, feature: str) -> None:
         self.features.add(feature)

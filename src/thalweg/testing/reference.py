@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -45,7 +46,7 @@ from thalweg.plan.logical import (
 from thalweg.plan.types import BOOLEAN
 from thalweg.testing.aggregates import exact, finish
 from thalweg.testing.clock import Clock, in_window, scan_below
-from thalweg.testing.compare import ResultRow, normal_row, python_rows
+from thalweg.testing.compare import ResultRow, normal_row, order_key, python_rows
 from thalweg.testing.compare import row_order_key as sort_key
 from thalweg.testing.scalar import NO_FUNCTIONS, RowError, evaluate
 
@@ -110,19 +111,19 @@ def evaluate_query(
         rows = evaluator.relation(root.input, instant)
         now = Counter(normal_row(row.values.values()) for row in rows)
         result.snapshots[instant] = now
-        result.emitted += _emit(root.kind, instant, before, now, instant in clock.emitting)
+        result.emitted += _emit(root, instant, before, now, instant in clock.emitting)
         fresh = sorted(evaluator.rejected - rejected_before, key=lambda r: (r[1:], repr(r[0])))
         result.rejections += [(instant, label, reason) for _, label, reason in fresh]
         before, rejected_before = now, evaluator.rejected
     return result
 
 
-def _emit(
-    kind: EmitKind, instant: int, before: Bag, now: Bag, emitting: bool
-) -> Iterator[ResultRow]:
+def _emit(root: Emit, instant: int, before: Bag, now: Bag, emitting: bool) -> Iterator[ResultRow]:
+    kind = root.kind
     signed: list[tuple[int, Bag]] = []
     if kind is EmitKind.RSTREAM:
-        signed = [(1, now)] if emitting else []
+        rows = _sorted(root, now) if emitting else []
+        yield from ((instant, 1, values) for values in rows)
     elif kind is EmitKind.ISTREAM:
         signed = [(1, now - before)]
     elif kind is EmitKind.DSTREAM:
@@ -132,6 +133,23 @@ def _emit(
     for sign, bag in signed:
         for values in sorted(bag.elements(), key=sort_key):
             yield instant, sign, values
+
+
+def _sorted(root: Emit, bag: Bag) -> list[tuple[Any, ...]]:
+    """In the order asked for, equal ones by their content; sorting is stable, so last key first."""
+    rows = sorted(bag.elements(), key=sort_key)
+    names = [f.name for f in root.schema]
+    for key in reversed(root.order):
+        at = names.index(key.column)
+        known = [r for r in rows if r[at] is not None]
+        known.sort(key=partial(_key_at, at), reverse=key.descending)
+        unknown = [r for r in rows if r[at] is None]
+        rows = unknown + known if key.nulls_first else known + unknown
+    return rows[: root.limit]
+
+
+def _key_at(place: int, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return order_key(values[place])
 
 
 @dataclass(frozen=True)
