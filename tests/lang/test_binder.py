@@ -291,7 +291,6 @@ LATER_SELECTS = (
     "SELECT sym FROM trades [SIZE 5 ADVANCE 1]",
     "SELECT sym FROM trades INTO FILES 'out'",
     "SELECT sym FROM trades INTO CONSOLE",
-    "SELECT sym FROM (SELECT RSTREAM sym FROM trades [NOW]) [NOW]",
     "SELECT sym FROM trades [NOW] WHERE qty > 1 OR sym IN (SELECT sym FROM companies)",
     "SELECT sym FROM trades WHERE EXISTS (SELECT sym FROM companies)",
     "SELECT sym FROM trades WHERE qty = (SELECT max(qty) FROM quotes)",

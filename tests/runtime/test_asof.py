@@ -55,8 +55,8 @@ def test_each_row_meets_the_newest_up_to_its_time(seed: int) -> None:
     kind = rng.choice(("ASOF", "LEFT ASOF", "ASOF LEFT"))
     runner = _runner(seed, trades, quotes)
     query = runner.query(
-        f"SELECT ISTREAM t.sym, t.price, t.ts, q.bid FROM trades [NOW] t {kind} JOIN quotes {window} q "
-        "ON t.sym = q.sym AND t.ts >= q.ts"
+        f"SELECT ISTREAM t.sym, t.price, t.ts, q.bid FROM trades [NOW] t "
+        f"{kind} JOIN quotes {window} q ON t.sym = q.sym AND t.ts >= q.ts"
     )
     runner.run()
     rows, others = trades.to_pylist(), quotes.to_pylist()

@@ -30,7 +30,7 @@ class Reject:
 @dataclass(slots=True)
 class TaskContext:
     """One task of one epoch: instants in [since, until) are to be processed; `start` is the
-    query's first, None while there is none; `closings` are the instants at which sessions end."""
+    query's first, None while there is none."""
 
     cache: PackCache
     functions: Mapping[str, UserFunction]
@@ -39,7 +39,6 @@ class TaskContext:
     start: int | None = None
     rejects: list[Reject] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    closings: list[Ints] = field(default_factory=list)
 
     @property
     def begins(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -27,8 +26,8 @@ from thalweg.exec.netting import same_rows
 from thalweg.exec.ordering import lexical_order, order_codes, row_codes
 from thalweg.exec.vector import Mask, Vector, from_arrow
 from thalweg.plan.expr import Column
-from thalweg.plan.logical import EmitKind, SessionWindow, TimeWindow
-from thalweg.plan.physical import Block, Leaf, QueryPlan
+from thalweg.plan.logical import EmitKind, Schema, TimeWindow
+from thalweg.plan.physical import Block, QueryPlan
 from thalweg.store import native
 from thalweg.store.packs import TIME, PackMeta
 
@@ -166,43 +165,31 @@ def output_table(plan: QueryPlan, changes: Changes) -> pa.Table | None:
 # -- RSTREAM -----------------------------------------------------------------------------------
 
 
-def emission_instants(
-    ctx: TaskContext, plan: QueryPlan, packs: Sequence[Sequence[PackMeta]], start: int
-) -> Ints:
-    """Instants with an arrival on an input (all of it, not this task's share), boundaries, and the
-    ends of sessions."""
-    found = [*ctx.closings]
-    since = max(ctx.since, start + 1)
-    for slide in plan.slides:
-        found.append(windows.boundaries(slide, since, ctx.until))
-    for leaf, metas in zip(plan.leaves, packs, strict=True):
-        if leaf.is_table or isinstance(leaf.window, SessionWindow) or _slides(leaf):
-            continue
-        for meta in metas:
-            if meta.max_ts >= ctx.since and meta.min_ts < ctx.until:
-                ts = ctx.cache.open(meta.name).ts
-                found.append(ts[native.rows_between(ts, ctx.since, ctx.until)])
+def arrival_instants(ctx: TaskContext, packs: Sequence[PackMeta]) -> Ints:
+    """Instants of the epoch at which rows of a stream arrive."""
+    found = [
+        ts[native.rows_between(ts, ctx.since, ctx.until)]
+        for meta in packs
+        if meta.max_ts >= ctx.since and meta.min_ts < ctx.until
+        for ts in [ctx.cache.open(meta.name).ts]
+    ]
     return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
 
 
-def _slides(leaf: Leaf) -> bool:
-    return isinstance(leaf.window, TimeWindow) and leaf.window.slide is not None
-
-
-@dataclass(slots=True)
-class Bag:
-    """The relation as of the end of an epoch: distinct rows and how often each is there."""
-
-    table: pa.Table | None
+def slide_instants(ctx: TaskContext, window: TimeWindow, start: int) -> Ints:
+    """Boundaries of the epoch after the query's start."""
+    assert window.slide is not None
+    return windows.boundaries(window.slide, max(ctx.since, start + 1), ctx.until)
 
 
 def repeat(
-    plan: QueryPlan, bag: Sequence[pa.Table], changes: Changes, instants: Ints
-) -> tuple[Changes, Bag]:
-    """RSTREAM: the whole relation at every instant, and the relation at the end."""
-    stored = [_unpacked(plan, t) for t in bag]
+    schema: Schema, bag: Sequence[pa.Table], changes: Changes, instants: Ints
+) -> tuple[Changes, pa.Table | None]:
+    """RSTREAM: the whole relation at every instant, and the relation at the end, as distinct rows
+    and how often each is there."""
+    stored = [_unpacked(schema, t) for t in bag]
     frames = [f for f, _ in stored] + [changes.frame]
-    frame = concat_frames(frames, plan.schema)
+    frame = concat_frames(frames, schema)
     ts = np.concatenate([*(np.full(f.length, BEFORE_TIME) for f, _ in stored), changes.ts])
     weight = np.concatenate([*(c for _, c in stored), changes.signs.astype(np.int64)])
     code = row_codes(list(frame.columns.values()), frame.length)
@@ -218,9 +205,7 @@ def repeat(
     groups = int(new_group.sum())
     running_counts(weight, np.cumsum(new_run) - 1, group_of_run, np.zeros(groups, int), after)
     emitted = _expanded(frame, order[starts], ts[starts], group_of_run, after, instants)
-    if plan.order or plan.limit is not None:
-        emitted = _sorted(plan, emitted)
-    return emitted, _final_bag(plan, frame, order[starts], group_of_run, after)
+    return emitted, _final_bag(schema, frame, order[starts], group_of_run, after)
 
 
 def _expanded(
@@ -238,9 +223,11 @@ def _expanded(
     return Changes(frame.take(example[run]), instants[position], np.ones(len(run), np.int8))
 
 
-def _sorted(plan: QueryPlan, changes: Changes) -> Changes:
+def in_order(plan: QueryPlan, changes: Changes) -> Changes:
     """In the order asked for within each instant, at most `limit` rows; rows equal in it are in the
     order of their content."""
+    if not plan.order and plan.limit is None:
+        return changes
     keys: list[Ints] = [changes.ts]
     for key in plan.order:
         column = changes.frame.columns[key.column]
@@ -256,18 +243,20 @@ def _sorted(plan: QueryPlan, changes: Changes) -> Changes:
     return changes.take(order)
 
 
-def _final_bag(plan: QueryPlan, frame: Frame, example: Ints, group: Ints, count: Ints) -> Bag:
+def _final_bag(
+    schema: Schema, frame: Frame, example: Ints, group: Ints, count: Ints
+) -> pa.Table | None:
     last = np.flatnonzero(np.append(group[1:] != group[:-1], True)) if len(group) else group
     last = last[count[last] > 0]
     if not len(last):
-        return Bag(None)
+        return None
     rows = frame.take(example[last])
-    columns = arrow_columns(rows, plan.schema)
+    columns = arrow_columns(rows, schema)
     columns[COUNT] = pa.array(count[last])
     columns[TIME] = pa.array(np.zeros(len(last), np.int64))
-    return Bag(pa.table(columns))
+    return pa.table(columns)
 
 
-def _unpacked(plan: QueryPlan, table: pa.Table) -> tuple[Frame, Ints]:
-    columns = {f.name: from_arrow(table.column(f.name), f.type) for f in plan.schema}
+def _unpacked(schema: Schema, table: pa.Table) -> tuple[Frame, Ints]:
+    columns = {f.name: from_arrow(table.column(f.name), f.type) for f in schema}
     return Frame(columns, table.num_rows), table.column(COUNT).to_numpy()

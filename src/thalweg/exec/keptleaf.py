@@ -63,9 +63,7 @@ class KeptLeaf:
 
     def _loaded(self, packs: Sequence[PackMeta], state: Sequence[PackMeta]) -> _Content:
         tables = [self._stored(m) for m in state]
-        for meta in packs:
-            if meta.max_ts >= self.ctx.since and meta.min_ts < self.ctx.until:
-                tables.append(self._arriving(meta))
+        tables += [arriving_rows(self.ctx, self.leaf, meta, self.share) for meta in packs]
         tables = [t for t in tables if t.num_rows]
         if not tables:
             return _Content(pa.table({}), np.empty(0, np.int64), np.empty(0, np.int64))
@@ -81,17 +79,6 @@ class KeptLeaf:
         rows = pack.index(self.share.key).within(self.share.low, self.share.high).rows
         return table if rows is None else table.take(pa.array(rows))
 
-    def _arriving(self, meta: PackMeta) -> pa.Table:
-        pack = self.ctx.cache.open(meta.name)
-        table = pack.table.select([*self.leaf.stream_columns, TIME])
-        rows: Ints | None = None
-        ts = pack.ts
-        if self.share.key:
-            index = pack.index(self.share.key).within(self.share.low, self.share.high)
-            rows, ts = index.rows, index.ts
-        found = native.rows_between(ts, self.ctx.since, self.ctx.until)
-        return table.take(pa.array(found if rows is None else rows[found]))
-
     def _ordered(self, table: pa.Table) -> _Content:
         ts = table.column(TIME).to_numpy()
         by = [arrow_vector(table, self.leaf.bare(c)) for c in self.window.partition_by]
@@ -99,15 +86,16 @@ class KeptLeaf:
         if isinstance(self.window, SessionWindow):
             order = runs.order
             starts, ends = session_lifetimes(self.window.gap, runs, ts[order], self.ctx.until)
-            self._note_closings(starts)
         else:
             tie = [*self.leaf.order_by, *self.leaf.stream_columns]
             order = in_stream_order(runs, table, tie)
             starts, ends = row_lifetimes(self.window.rows, runs, ts[order])
         return _Content(table.take(pa.array(order)).combine_chunks(), starts, ends)
 
-    def _note_closings(self, starts: Ints) -> None:
-        self.ctx.closings.append(np.unique(starts[self._within(starts)]))
+    def closings(self) -> Ints:
+        """Instants of the epoch at which sessions end."""
+        starts = self._content.starts
+        return np.unique(starts[self._within(starts)])
 
     def _within(self, instants: Ints) -> Ints:
         """Where an instant lies in the epoch."""
@@ -191,3 +179,18 @@ class KeptLeaf:
 
     def has_null_keys(self, key: Key) -> bool:
         return any(self._frame.columns[self.leaf.full(c)].valid is not None for c in key)
+
+
+def arriving_rows(ctx: TaskContext, leaf: Leaf, meta: PackMeta, share: Share) -> pa.Table:
+    """The rows of a pack whose event times lie in the epoch, with all columns of the stream."""
+    pack = ctx.cache.open(meta.name)
+    table = pack.table.select([*leaf.stream_columns, TIME])
+    if meta.max_ts < ctx.since or meta.min_ts >= ctx.until:
+        return table.slice(0, 0)
+    rows: Ints | None = None
+    ts = pack.ts
+    if share.key:
+        index = pack.index(share.key).within(share.low, share.high)
+        rows, ts = index.rows, index.ts
+    found = native.rows_between(ts, ctx.since, ctx.until)
+    return table.take(pa.array(found if rows is None else rows[found]))

@@ -1,14 +1,15 @@
 """Names of state: `relation.kind[leaf]`, such as `0.groups` or `2.rows1`.
 
-What a kind of state is decides how it is kept: a step replaces the content of row windows (`leaf`)
-and of RSTREAM (`bag`); it adds to everything else, and upkeep folds what has been added.
+What a kind of state is decides how it is kept: a step replaces the content of row windows (`leaf`),
+of RSTREAM (`bag`) and the last rows of partitions (`last`); it adds to everything else, and upkeep
+folds what has been added.
 """
 
 from __future__ import annotations
 
 GROUPS, COUNTS, ROWS, STREAM = "groups", "counts", "rows", "stream"
-LEAF, BAG = "leaf", "bag"
-_REPLACED = (LEAF, BAG)
+LEAF, BAG, LAST = "leaf", "bag", "last"
+_REPLACED = (LEAF, BAG, LAST)
 
 
 def slot(relation: int, kind: str, leaf: int | None = None) -> str:

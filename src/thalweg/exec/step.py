@@ -20,22 +20,35 @@ from thalweg.exec.context import TaskContext, rejects_table
 from thalweg.exec.counted import count
 from thalweg.exec.derived import DerivedLeaf
 from thalweg.exec.emit import (
-    emission_instants,
+    arrival_instants,
+    in_order,
     output_table,
     projected,
     repeat,
     revised,
     select_sign,
+    slide_instants,
 )
 from thalweg.exec.expressions import UserFunction
-from thalweg.exec.frame import Changes, Frame, arrow_columns, concat_changes
+from thalweg.exec.filters import judge, reject
+from thalweg.exec.frame import Changes, Frame, Ints, arrow_columns, concat_changes
 from thalweg.exec.groupstate import StatePack
-from thalweg.exec.keptleaf import KeptLeaf
+from thalweg.exec.keptleaf import KeptLeaf, arriving_rows
 from thalweg.exec.leaf import InstantSet, LeafReader, Share, TimeLeaf
 from thalweg.exec.mjoin import Joined
 from thalweg.exec.netting import net
-from thalweg.plan.logical import EmitKind, Schema
-from thalweg.plan.physical import Block, Leaf, Merged, QueryPlan, RoutingKind
+from thalweg.exec.sequenced import sequence
+from thalweg.exec.vector import from_arrow
+from thalweg.plan.logical import EmitKind, Schema, SessionWindow, TimeWindow
+from thalweg.plan.physical import (
+    Block,
+    Leaf,
+    Merged,
+    QueryPlan,
+    Reading,
+    RoutingKind,
+    Sequenced,
+)
 from thalweg.store.packs import FULL_RANGE, TIME, Key, PackCache, PackMeta, arrange, write_pack
 
 
@@ -96,6 +109,8 @@ class _Step:
         self.result = StepResult(task.query)
         self._changes: list[Changes] = []
         self._places = _places(task.plan)
+        self._closings: dict[tuple[int, int], Ints] = {}
+        self._streams: dict[tuple[int, int], Changes] = {}
 
     # -- the relations' changes --------------------------------------------------------------
 
@@ -106,7 +121,8 @@ class _Step:
         for number in range(last):
             self._changes.append(net(self._relation(number)))
         if plan.kind is EmitKind.RSTREAM:
-            return self._repeated(self._relation(last))
+            repeated = self._repeated(last, self._relation(last), slots.slot(last, slots.BAG))
+            return in_order(plan, repeated)
         only_new = plan.kind is EmitKind.ISTREAM
         changes = self._relation(last, only_new=only_new)
         if plan.needs_netting:
@@ -118,6 +134,8 @@ class _Step:
         relation = self.plan.relations[number]
         if isinstance(relation, Block):
             return self._block(number, relation, only_new)
+        if isinstance(relation, Sequenced):
+            return self._sequenced(number, relation)
         inputs = [self._renamed(i, relation.schema) for i in relation.inputs]
         if isinstance(relation, Merged):
             return concat_changes(inputs, relation.schema)
@@ -126,6 +144,32 @@ class _Step:
         found = count(self.ctx, relation.rule, inputs, relation.schema, stored)
         self._keep(name, found.state)
         return found.changes
+
+    def _sequenced(self, number: int, relation: Sequenced) -> Changes:
+        leaf = relation.leaf
+        if leaf.source is None:
+            packs = self.task.packs[self._places[number, 0]]
+            tables = [arriving_rows(self.ctx, leaf, meta, Share(())) for meta in packs]
+            tables = [self._passing(leaf, t) for t in tables if t.num_rows]
+        else:
+            emitted = self._stream_of(number, 0, leaf)
+            tables = [self._passing(leaf, _emitted_rows(leaf, emitted))]
+        name = slots.slot(number, slots.LAST)
+        before = [self.ctx.cache.open(s.meta.name).table for s in self.task.state.get(name, ())]
+        changes, last = sequence(self.ctx, relation, [*before, *tables])
+        self._keep(name, last)
+        return changes
+
+    def _passing(self, leaf: Leaf, table: pa.Table) -> pa.Table:
+        """The rows that pass the leaf's filters."""
+        if not leaf.filters:
+            return table
+        columns = {f.name: from_arrow(table.column(leaf.bare(f.name)), f.type) for f in leaf.fields}
+        judged = judge(leaf.filters, columns, table.num_rows, self.ctx)
+        if len(judged.erring):
+            frame = Frame(columns, table.num_rows)
+            reject(judged, frame, table.column(TIME).to_numpy(), self.ctx)
+        return table.take(pa.array(judged.passing))
 
     def _renamed(self, number: int, schema: Schema) -> Changes:
         """Columns of an input by position, under the names they have from here on."""
@@ -177,16 +221,42 @@ class _Step:
         skip_old = only_new and not self.plan.needs_netting
         return revised(self.ctx, block, found.revisions, skip_old)
 
-    def _repeated(self, changes: Changes) -> Changes:
-        task = self.task
-        if task.start is None:
+    def _repeated(self, number: int, changes: Changes, slot: str) -> Changes:
+        """RSTREAM of a relation."""
+        if self.task.start is None:
             return changes.take(np.empty(0, np.int64))
-        name = slots.slot(len(self.plan.relations) - 1, slots.BAG)
-        stored = [self.ctx.cache.open(s.meta.name).table for s in task.state.get(name, ())]
-        instants = emission_instants(self.ctx, self.plan, task.packs, task.start)
-        emitted, bag = repeat(self.plan, stored, changes, instants)
-        self._keep(name, bag.table)
+        schema = self.plan.relations[number].schema
+        stored = [self.ctx.cache.open(s.meta.name).table for s in self.task.state.get(slot, ())]
+        instants = np.unique(self._due(number, self.task.start))
+        emitted, bag = repeat(schema, stored, changes, instants)
+        self._keep(slot, bag)
         return emitted
+
+    def _due(self, number: int, start: int) -> Ints:
+        """Instants at which RSTREAM emits: those of arrivals on the sources of a relation, of SLIDE
+        boundaries and of the ends of sessions."""
+        relation = self.plan.relations[number]
+        if not isinstance(relation, Reading):
+            found = [self._due(i, start) for i in relation.inputs]
+        else:
+            found = [self._due_to(number, i, start) for i in range(len(relation.leaves))]
+        return np.concatenate(found)
+
+    def _due_to(self, number: int, i: int, start: int) -> Ints:
+        relation = self.plan.relations[number]
+        assert isinstance(relation, Reading)
+        leaf = relation.leaves[i]
+        if leaf.is_table:
+            return np.empty(0, np.int64)
+        if (number, i) in self._closings:
+            return self._closings[number, i]
+        if isinstance(leaf.window, TimeWindow) and leaf.window.slide is not None:
+            return slide_instants(self.ctx, leaf.window, start)
+        if leaf.source is None:
+            return arrival_instants(self.ctx, self.task.packs[self._places[number, i]])
+        if leaf.emits is None:
+            return self._due(leaf.source, start)
+        return self._stream_of(number, i, leaf).ts
 
     # -- leaves ------------------------------------------------------------------------------
 
@@ -206,6 +276,8 @@ class _Step:
         name = slots.slot(number, slots.LEAF, i)
         stored = [s.meta for s in self.task.state.get(name, ())]
         rows = KeptLeaf(self.ctx, leaf, i, packs, share, stored)
+        if isinstance(leaf.window, SessionWindow):
+            self._closings[number, i] = rows.closings()
         self._keep(name, rows.state(), (share.key,) if share.key else ())
         return rows
 
@@ -217,7 +289,7 @@ class _Step:
             {p.target: None for pipe in block.pipelines for p in pipe.probes if p.leaf == i}
         )
         if leaf.emits is not None:
-            return self._emitted(number, i, leaf, changes, probed)
+            return self._emitted(number, i, leaf, probed)
         name = slots.slot(number, slots.ROWS, i)
         stored = [s.meta for s in self.task.state.get(name, ())]
         rows = DerivedLeaf(self.ctx, leaf, i, changes, stored)
@@ -225,14 +297,11 @@ class _Step:
             self._keep(name, rows.state(), probed)
         return rows
 
-    def _emitted(
-        self, number: int, i: int, leaf: Leaf, changes: Changes, keys: tuple[Key, ...]
-    ) -> LeafReader:
+    def _emitted(self, number: int, i: int, leaf: Leaf, keys: tuple[Key, ...]) -> LeafReader:
         """The stream a relation emits, kept as packs for as long as the window reaches back."""
-        assert leaf.emits is not None
         name = slots.slot(number, slots.STREAM, i)
         stored = [s.meta for s in self.task.state.get(name, ())]
-        emitted = select_sign(changes, leaf.emits)
+        emitted = self._stream_of(number, i, leaf)
         if len(emitted):
             columns = arrow_columns(emitted.frame, leaf.fields)
             table = arrange(pa.table(columns), emitted.ts, keys)
@@ -242,6 +311,19 @@ class _Step:
         if leaf.keeps_rows:
             return self._kept(number, i, leaf, stored, Share(()))
         return TimeLeaf(self.ctx, leaf, i, stored, Share(()))
+
+    def _stream_of(self, number: int, i: int, leaf: Leaf) -> Changes:
+        """What the relation below a leaf emits in this epoch."""
+        assert leaf.source is not None
+        assert leaf.emits is not None
+        if (number, i) not in self._streams:
+            changes = self._changes[leaf.source]
+            if leaf.emits is EmitKind.RSTREAM:
+                found = self._repeated(leaf.source, changes, slots.slot(number, slots.BAG, i))
+            else:
+                found = select_sign(changes, leaf.emits)
+            self._streams[number, i] = found
+        return self._streams[number, i]
 
     def _share(self, place: int) -> Share:
         key: Key = self.plan.routing.columns[place]
@@ -283,6 +365,11 @@ class _Step:
         self.result.state[slot] = StatePack(meta, written)
 
 
+def _emitted_rows(leaf: Leaf, changes: Changes) -> pa.Table:
+    columns = arrow_columns(changes.frame, leaf.fields)
+    return pa.table({**columns, TIME: pa.array(changes.ts)})
+
+
 _FRONTS = ("min", "max", "min_by", "max_by")
 
 
@@ -295,7 +382,7 @@ def _places(plan: QueryPlan) -> dict[tuple[int, int], int]:
     """Where the packs of a relation's leaf are in the task's list."""
     found: dict[tuple[int, int], int] = {}
     for number, relation in enumerate(plan.relations):
-        for i, leaf in enumerate(relation.leaves if isinstance(relation, Block) else ()):
+        for i, leaf in enumerate(relation.leaves if isinstance(relation, Reading) else ()):
             if leaf.is_stored:
                 found[number, i] = len(found)
     return found

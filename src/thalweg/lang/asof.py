@@ -1,8 +1,8 @@
 """ASOF joins: each row of a stream with the newest row of another one at its own time.
 
 `t ASOF JOIN q ON t.sym = q.sym AND t.ts >= q.ts` is, at the instant of a row of t, the join with
-the last row of q per key. What is found then stays: if t has a longer window than [NOW], that window
-stands over the stream of pairs.
+the last row of q per key. What is found then stays: if t has a longer window than [NOW], that
+window stands over the stream of pairs.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class AsOf:
         if not plain or left.time is None or right.source.time is None:
             self.fail(
                 WindowMisuse(
-                    "the right side of an ASOF join has no window, or [RANGE d] as its greatest age",
+                    "the right side of an ASOF join has no window, or [RANGE d], its greatest age",
                     remedy="drop the window",
                 )
             )

@@ -25,6 +25,7 @@ from thalweg.lang.grouping import Item, aggregates_in, grouped
 from thalweg.lang.moments import moment
 from thalweg.lang.options import query_options
 from thalweg.lang.ordering import row_limit, sort_keys
+from thalweg.lang.over import Over
 from thalweg.lang.parser import parse_query, place
 from thalweg.lang.scope import Scope, Visible
 from thalweg.plan import functions
@@ -194,13 +195,22 @@ class _Binder:
     def found(self) -> _Found:
         self._refuse_later()
         items = self._from()
-        scope = Scope(self.catalog, tuple(items.sources), self.text)
-        body = self._filtered(items, scope, self.query.conditions)
+        over = Over() if self._may_look_around(items) else None
+        scope = Scope(self.catalog, tuple(items.sources), self.text, over)
         selected = self._items(scope)
+        plain = replace(scope, over=None)
+        if over:
+            items = self._looking_around(items, over, plain)
+            body = items.members[0]
+        else:
+            body = self._filtered(items, plain, self.query.conditions)
         aggregated = bool(self.query.group_by) or self.query.having is not None
         aggregated |= any(aggregates_in(e) for _, e, _ in selected)
+        if aggregated and over:
+            error = BindError("OVER and GROUP BY do not go together", remedy="use a subquery")
+            self.fail(error, self.query.at)
         if aggregated:
-            node = grouped(self.query, scope, body, selected)
+            node = grouped(self.query, plain, body, selected)
         else:
             node = Project(body, tuple(Named(name, expr) for name, expr, _ in selected))
         if self.query.distinct:
@@ -209,9 +219,27 @@ class _Binder:
             node,
             self._kind(aggregated),
             query_options(self.query, self.text),
-            sort_keys(self.query, scope, selected),
-            row_limit(self.query, scope),
+            sort_keys(self.query, plain, selected),
+            row_limit(self.query, plain),
         )
+
+    def _may_look_around(self, items: _Items) -> bool:
+        """Whether OVER may stand in SELECT: there is one stream, and it has no window."""
+        only = items.members[0]
+        bare = isinstance(only, Window) and only.window == UNBOUNDED
+        return len(items.members) == 1 and bare and len(items.sources) == 1
+
+    def _looking_around(self, items: _Items, over: Over, scope: Scope) -> _Items:
+        """The stream with the columns that OVER asks for, of the rows that WHERE lets through."""
+        (window,) = items.members
+        assert isinstance(window, Window)
+        filtered = self._filtered(
+            replace(items, members=[window.input]), scope, self.query.conditions
+        )
+        if not isinstance(filtered, Filter) and filtered is not window.input:
+            error = NotAvailableYet("IN (SELECT ...) beside OVER is not available yet")
+            self.fail(error, self.query.at)
+        return replace(items, members=[Window(over.applied(filtered), UNBOUNDED)])
 
     def _filtered(self, items: _Items, scope: Scope, conditions: tuple[exp.Expr, ...] = ()) -> Node:
         conjuncts = [c for node in (*items.conditions, *conditions) for c in conjuncts_of(node)]
@@ -434,8 +462,6 @@ class _Binder:
                     source.at,
                 )
             return _Items([renamed], [visible], [])
-        if inner.kind is EmitKind.RSTREAM:
-            self.fail(NotAvailableYet("RSTREAM in a subquery is not available yet"), source.at)
         stream = Emit(renamed, inner.kind)
         return _Items([Window(stream, self._window(source, visible))], [visible], [])
 

@@ -27,6 +27,8 @@ from thalweg.lang.aggregates import (
     filtered,
 )
 from thalweg.lang.durations import to_micros
+from thalweg.lang.over import FUNCTIONS as OVER_FUNCTIONS
+from thalweg.lang.over import Over
 from thalweg.lang.parser import offset_of, place
 from thalweg.plan import functions
 from thalweg.plan.catalog import Catalog
@@ -45,7 +47,7 @@ from thalweg.plan.types import (
     type_named,
 )
 
-_LATER_FUNCTIONS = ("lag", "lead", "row_number", "rank", "dense_rank")
+_LATER_FUNCTIONS = ("rank", "dense_rank")
 
 _BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -86,11 +88,13 @@ class Visible:
 
 @dataclass(slots=True)
 class Scope:
-    """The sources in view, and the text for error places."""
+    """The sources in view, and the text for error places; `over` gathers the columns over the order
+    of a stream, where there may be such."""
 
     catalog: Catalog
     sources: tuple[Visible, ...]
     text: str
+    over: Over | None = None
 
     # -- errors ------------------------------------------------------------------------------
 
@@ -202,6 +206,13 @@ class Scope:
                     node,
                 )
             return bind_aggregate(self, node, name)
+        if name in OVER_FUNCTIONS:
+            self.fail(
+                BindError(
+                    f"{name}() needs OVER", remedy=f"write {name}(...) OVER (PARTITION BY ...)"
+                ),
+                node,
+            )
         if name in LATER or name in _LATER_FUNCTIONS:
             self.fail(NotAvailableYet(f"{name}() is not available yet"), node)
         user = next((f for f in self.catalog.functions.values() if f.name.lower() == name), None)
@@ -348,6 +359,19 @@ def _alias_inside(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
     scope.fail(BindError("an alias may not stand here"), node)
 
 
+def _over(scope: Scope, node: exp.Window) -> Expr:
+    if scope.over is None:
+        scope.fail(
+            BindError(
+                "OVER may not stand here",
+                remedy="it belongs in the SELECT list of a query over one stream without a "
+                "window; what is done with the result takes a subquery",
+            ),
+            node,
+        )
+    return scope.over.bind(scope, node)
+
+
 def _within_group(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
     if not agg:
         scope.fail(AggregateMisuse("an aggregate may not stand here"), node)
@@ -380,7 +404,7 @@ _RULES: dict[type[exp.Expr], Callable[[Scope, exp.Expr, bool], Expr]] = {
     exp.Alias: _alias_inside,
     exp.Filter: lambda s, n, agg: filtered(s, cast(exp.Filter, n), s._bind(n.this, agg)),
     exp.WithinGroup: lambda s, n, agg: _within_group(s, n, agg),
-    exp.Window: _refused("OVER (...) is not available yet"),
+    exp.Window: lambda s, n, agg: _over(s, cast(exp.Window, n)),
     exp.Subquery: _refused("subqueries in expressions are not available yet"),
     exp.Exists: _refused("EXISTS is not available yet"),
 }

@@ -16,6 +16,7 @@ from thalweg.plan.physical import (
     QueryPlan,
     Relation,
     RoutingKind,
+    Sequenced,
 )
 
 
@@ -40,6 +41,10 @@ def _relation(relation: Relation, lateness: dict[str, int]) -> list[str]:
         return [f"  all rows of {_numbers(relation.inputs)}"]
     if isinstance(relation, Counted):
         return [f"  rows of {_numbers(relation.inputs)}: {relation.rule.value}"]
+    if isinstance(relation, Sequenced):
+        by = f" within {', '.join(relation.partition_by)}" if relation.partition_by else ""
+        columns = ", ".join(map(str, relation.columns))
+        return [f"  {columns} in the order of the stream{by}", *_leaf(relation.leaf, lateness)]
     return _block(relation, lateness)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from typing import Any
 
 from thalweg.plan.expr import AggregateCall, Column, Expr, Predicate
 from thalweg.plan.types import DataType
@@ -189,6 +190,44 @@ class Window(Node):
     @property
     def schema(self) -> Schema:
         return self.input.schema
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceColumn:
+    """A column computed over the order of a stream: `lag` or `lead` of a column (`offset` rows
+    away, `default` where there is none), or `row_number`."""
+
+    name: str
+    type: DataType
+    function: str
+    column: str = ""
+    offset: int = 0
+    default: Any = None
+
+    def field(self) -> Field:
+        return Field(self.name, self.type, self.function != "row_number")
+
+    def __str__(self) -> str:
+        inside = f"{self.column}, {self.offset}" if self.column else ""
+        return f"{self.function}({inside})"
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence(Node):
+    """A stream with further columns over the order of its rows within a partition. With LEAD a row
+    comes when the row it looks ahead to does."""
+
+    input: Node
+    partition_by: tuple[str, ...]
+    columns: tuple[SequenceColumn, ...]
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema + tuple(c.field() for c in self.columns)
 
     @property
     def inputs(self) -> tuple[Node, ...]:

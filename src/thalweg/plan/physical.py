@@ -19,6 +19,7 @@ from thalweg.plan.logical import (
     Named,
     NamedAggregate,
     Schema,
+    SequenceColumn,
     SessionWindow,
     SortKey,
     TimeWindow,
@@ -167,7 +168,38 @@ class Counted:
     schema: Schema
 
 
-Relation = Block | Merged | Counted
+@dataclass(frozen=True, slots=True)
+class Sequenced:
+    """A stream whose rows get columns over their order within a partition."""
+
+    leaf: Leaf
+    partition_by: tuple[str, ...]
+    columns: tuple[SequenceColumn, ...]
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        return (self.leaf,)
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        return () if self.leaf.source is None else (self.leaf.source,)
+
+    @property
+    def schema(self) -> Schema:
+        return self.leaf.fields + tuple(c.field() for c in self.columns)
+
+    @property
+    def lookahead(self) -> int:
+        return max((c.offset for c in self.columns if c.function == "lead"), default=0)
+
+    @property
+    def lookback(self) -> int:
+        return max((c.offset for c in self.columns if c.function == "lag"), default=0)
+
+
+Relation = Block | Merged | Counted | Sequenced
+Reading = Block | Sequenced
+"""Relations that have leaves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,13 +222,17 @@ class QueryPlan:
         return self.root.schema
 
     @property
+    def readings(self) -> tuple[Reading, ...]:
+        return tuple(r for r in self.relations if isinstance(r, Reading))
+
+    @property
     def blocks(self) -> tuple[Block, ...]:
         return tuple(r for r in self.relations if isinstance(r, Block))
 
     @property
     def leaves(self) -> tuple[Leaf, ...]:
         """The streams and tables read, relation by relation."""
-        return tuple(leaf for b in self.blocks for leaf in b.leaves if leaf.is_stored)
+        return tuple(leaf for r in self.readings for leaf in r.leaves if leaf.is_stored)
 
     @property
     def stream_leaves(self) -> tuple[int, ...]:
@@ -204,7 +240,7 @@ class QueryPlan:
 
     @property
     def windows(self) -> tuple[WindowSpec, ...]:
-        windows = (leaf.window for b in self.blocks for leaf in b.leaves)
+        windows = (leaf.window for r in self.readings for leaf in r.leaves)
         return tuple(w for w in windows if w is not None)
 
     @property

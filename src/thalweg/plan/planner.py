@@ -6,7 +6,6 @@ filters at each leaf and the order of probes in each pipeline.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from thalweg.plan import functions
@@ -15,6 +14,7 @@ from thalweg.plan.classes import KeyClasses
 from thalweg.plan.expr import Column, Expr, Literal, Predicate, columns_of
 from thalweg.plan.functions import can_raise
 from thalweg.plan.logical import (
+    NOW,
     Aggregate,
     Count,
     CountRule,
@@ -30,6 +30,7 @@ from thalweg.plan.logical import (
     Project,
     Scan,
     Schema,
+    Sequence,
     TimeWindow,
     Union,
     Window,
@@ -47,10 +48,13 @@ from thalweg.plan.physical import (
     Relation,
     Routing,
     RoutingKind,
+    Sequenced,
 )
 from thalweg.plan.query import BoundQuery
 from thalweg.plan.routing import route_block, route_relations
 from thalweg.plan.types import DataType
+
+Predicates = tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,9 @@ class _Drafts:
             return self._append(Counted(node.rule, inputs, node.schema))
         if isinstance(node, OuterJoin):
             return self.relation(_without_outer(node))
+        if isinstance(node, Sequence):
+            leaf = self._leaf(Window(node.input, NOW), (), 1, whole=True)
+            return self._append(Sequenced(leaf, node.partition_by, node.columns))
         return self._block(node)
 
     def _append(self, relation: Relation, predicates: tuple[Predicate, ...] = ()) -> int:
@@ -123,31 +130,41 @@ class _Drafts:
         block = Block(leaves, (), top, grouping, parts.having, parts.columns)
         return self._append(block, parts.predicates)
 
-    def _leaf(self, node: Node, predicates: Sequence[Predicate], count: int) -> Leaf:
+    def _leaf(self, node: Node, predicates: Predicates, count: int, *, whole: bool = False) -> Leaf:
+        """With `whole` the leaf lists all columns of its stream: their order is wanted."""
         above, window, filters, below = _window_parts(node)
         if isinstance(below, Scan):
-            return self._stored_leaf(below, window, filters, above, predicates, count)
+            found = self._stored_leaf(below, window, filters, above, predicates, count)
+            return self._with_order(found) if whole else found
         if window is None:
             return self._derived_leaf(below, above + filters, predicates, count)
-        assert isinstance(below, Emit)
-        source = self.relation(below.input)
+        assert isinstance(below, (Emit, Sequence))
+        source = self.relation(below.input if isinstance(below, Emit) else below)
+        kind = below.kind if isinstance(below, Emit) else EmitKind.ISTREAM
         hints = _hints(below.schema, predicates, count)
         post: tuple[Predicate, ...] = ()
         columns: tuple[str, ...] = ()
+        if isinstance(window, KeptWindow) or whole:
+            columns = tuple(f.name for f in below.schema)
         if isinstance(window, KeptWindow):
-            post, hints, columns = above, (), tuple(f.name for f in below.schema)
+            post, hints = above, ()
         else:
             filters += above
         return Leaf(
             _alias(below.schema), "", below.schema, window, filters, hints, post, columns, (),
-            source, below.kind,
+            source, kind,
         )  # fmt: skip
+
+    def _with_order(self, leaf: Leaf) -> Leaf:
+        definition = self.catalog.streams[leaf.relation]
+        columns = tuple(f.name for f in definition.fields)
+        return replace(leaf, stream_columns=columns, order_by=definition.order_by)
 
     def _derived_leaf(
         self,
         node: Node,
         filters: tuple[Predicate, ...],
-        predicates: Sequence[Predicate],
+        predicates: Predicates,
         count: int,
     ) -> Leaf:
         source = self.relation(node)
@@ -160,21 +177,17 @@ class _Drafts:
         window: WindowSpec | None,
         filters: tuple[Predicate, ...],
         above: tuple[Predicate, ...],
-        predicates: Sequence[Predicate],
+        predicates: Predicates,
         count: int,
     ) -> Leaf:
         if isinstance(window, KeptWindow):
-            definition = self.catalog.streams[scan.relation]
-            columns = tuple(f.name for f in definition.fields)
-            return Leaf(
-                scan.alias, scan.relation, scan.fields, window, filters, (), above, columns,
-                definition.order_by,
-            )  # fmt: skip
+            leaf = Leaf(scan.alias, scan.relation, scan.fields, window, filters, (), above)
+            return self._with_order(leaf)
         hints = _hints(scan.fields, predicates, count)
         return Leaf(scan.alias, scan.relation, scan.fields, window, filters + above, hints)
 
 
-def _hints(schema: Schema, predicates: Sequence[Predicate], count: int) -> tuple[Predicate, ...]:
+def _hints(schema: Schema, predicates: Predicates, count: int) -> tuple[Predicate, ...]:
     """Predicates of the block that speak of this leaf alone and may raise."""
     own = {f.name for f in schema}
     return tuple(
@@ -319,7 +332,7 @@ def _needs_netting(kind: EmitKind, relations: tuple[Relation, ...], catalog: Cat
 
 def _only_grows(relation: Relation) -> bool:
     """Whether no row ever vanishes, given that none does from the inputs."""
-    if isinstance(relation, Merged):
+    if isinstance(relation, (Merged, Sequenced)):
         return True
     if isinstance(relation, Counted):
         return relation.rule in (CountRule.DISTINCT, CountRule.SEMI, CountRule.INTERSECT)
@@ -334,7 +347,7 @@ def _only_grows(relation: Relation) -> bool:
 
 def _with_pipelines(
     relations: tuple[Relation, ...],
-    predicates: Sequence[tuple[Predicate, ...]],
+    predicates: list[Predicates],
     routing: Routing,
     orders: Orders,
 ) -> tuple[Relation, ...]:
@@ -342,6 +355,7 @@ def _with_pipelines(
     first = place = 0
     for relation, own in zip(relations, predicates, strict=True):
         if not isinstance(relation, Block):
+            place += isinstance(relation, Sequenced) and relation.leaf.is_stored
             found.append(relation)
             continue
         routed: list[tuple[str, ...] | None] = []
@@ -377,7 +391,7 @@ def _reordered(leaf: Leaf, order: tuple[int, ...]) -> Leaf:
 def _pipelines(
     leaves: tuple[Leaf, ...],
     classes: KeyClasses,
-    routed: Sequence[tuple[str, ...] | None],
+    routed: list[tuple[str, ...] | None],
     orders: Orders,
 ) -> tuple[Pipeline, ...]:
     changing = [i for i, leaf in enumerate(leaves) if not leaf.is_table] or [0]
@@ -410,7 +424,7 @@ def _pipeline(
     order: list[int],
     leaves: tuple[Leaf, ...],
     classes: KeyClasses,
-    routed: Sequence[tuple[str, ...] | None],
+    routed: list[tuple[str, ...] | None],
 ) -> Pipeline:
     done = [start]
     names = {f.name for f in leaves[start].fields}

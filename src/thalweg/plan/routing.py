@@ -13,7 +13,16 @@ from dataclasses import dataclass
 from thalweg.plan.classes import KeyClasses
 from thalweg.plan.expr import Column, Predicate
 from thalweg.plan.logical import EmitKind, KeptWindow
-from thalweg.plan.physical import Block, Grouping, Leaf, Merged, Relation, Routing, RoutingKind
+from thalweg.plan.physical import (
+    Block,
+    Grouping,
+    Leaf,
+    Merged,
+    Reading,
+    Relation,
+    Routing,
+    RoutingKind,
+)
 
 
 def route_block(
@@ -139,12 +148,12 @@ def route_relations(
     """The routing of a plan of several relations; `predicates` are those of its blocks, and
     empty for the others."""
     leaves = [
-        leaf for r in relations if isinstance(r, Block) for leaf in r.leaves if leaf.is_stored
+        leaf for r in relations if isinstance(r, Reading) for leaf in r.leaves if leaf.is_stored
     ]
     nothing: tuple[tuple[str, ...], ...] = ((),) * len(leaves)
     if kind is EmitKind.RSTREAM:
         return Routing(RoutingKind.SINGLE, nothing, "RSTREAM repeats the whole relation")
-    if any(leaf.emits for r in relations if isinstance(r, Block) for leaf in r.leaves):
+    if any(leaf.emits for r in relations if isinstance(r, Reading) for leaf in r.leaves):
         return Routing(RoutingKind.SINGLE, nothing, "a stream that a subquery emits is kept whole")
     if not netting and all(_passes_through(r) for r in relations):
         return Routing(RoutingKind.ANY, nothing)

@@ -15,7 +15,7 @@ from thalweg.exec.groupstate import StatePack
 from thalweg.exec.upkeep import FoldRowsTask, FoldTask, MergeTask
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.logical import TimeWindow
-from thalweg.plan.physical import Block, Leaf, QueryPlan
+from thalweg.plan.physical import Block, Leaf, QueryPlan, Reading, Sequenced
 from thalweg.runtime.state import EngineState, QueryState, StreamState
 from thalweg.store.packs import Key, PackMeta
 
@@ -32,10 +32,10 @@ def low_water(
     lowest = own.watermark
     for name, plan in plans.items():
         frontier = state.queries[name].frontier
-        for block in plan.blocks:
-            for leaf in block.leaves:
+        for reading in plan.readings:
+            for leaf in reading.leaves:
                 if leaf.relation == stream and leaf.is_stored and not leaf.is_table:
-                    lowest = min(lowest, _needed_since(block, leaf, frontier))
+                    lowest = min(lowest, _needed_since(reading, leaf, frontier))
     retain = catalog.streams[stream].retain
     if retain is not None and own.max_ts > BEFORE_TIME:
         lowest = min(lowest, own.max_ts - retain)
@@ -144,11 +144,11 @@ def _place(plan: QueryPlan, slot: str) -> tuple[Block, int]:
     return block, leaf
 
 
-def _needed_since(block: Block, leaf: Leaf, frontier: int) -> int:
-    if not isinstance(leaf.window, TimeWindow):
+def _needed_since(reading: Reading, leaf: Leaf, frontier: int) -> int:
+    if not isinstance(leaf.window, TimeWindow) or isinstance(reading, Sequenced):
         return frontier
     if leaf.window.is_endless:
-        changing = sum(not other.is_table for other in block.leaves)
+        changing = sum(not other.is_table for other in reading.leaves)
         since = BEFORE_TIME if leaf.window.since is None else leaf.window.since
         return min(since, frontier) if changing > 1 else frontier
     back = windows.horizon(leaf.window)

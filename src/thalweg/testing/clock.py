@@ -1,4 +1,4 @@
-"""The instants of a query: where its relations can change and where it emits.
+"""The instants of a query: where its relations can change, and the boundaries it emits at.
 
 Between two such instants every relation is constant, so the one before an instant in this list is
 also the state at the very last microsecond before it.
@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from thalweg.plan.logical import (
     UNBOUNDED,
     Emit,
-    EmitKind,
     Filter,
     Node,
     Scan,
@@ -23,43 +21,19 @@ from thalweg.plan.logical import (
     WindowSpec,
     walk,
 )
-from thalweg.testing.compare import normal_row
-
-TimedRow = tuple[int, dict[str, Any]]
+from thalweg.plan.logical import Sequence as Sequence_
 
 
 @dataclass(frozen=True)
 class _Input:
     """A stream of the query, and the window that turns it into a relation."""
 
-    rows: tuple[tuple[int, dict[str, Any]], ...]
+    stamps: tuple[int, ...]
     window: WindowSpec
-
-    @property
-    def stamps(self) -> list[int]:
-        return [ts for ts, _ in self.rows]
 
     @property
     def slide(self) -> int | None:
         return self.window.slide if isinstance(self.window, TimeWindow) else None
-
-    def emits_at(self) -> Iterator[int]:
-        """Instants at which RSTREAM must emit because of this input, boundaries apart."""
-        if isinstance(self.window, SessionWindow):
-            yield from self._closings(self.window)
-        elif self.slide is None:
-            yield from self.stamps
-
-    def _closings(self, window: SessionWindow) -> Iterator[int]:
-        bare = [c.split(".", 1)[1] for c in window.partition_by]
-        parts: dict[tuple[Any, ...], list[int]] = {}
-        for ts, row in self.rows:
-            parts.setdefault(normal_row(row[c] for c in bare), []).append(ts)
-        for stamps in parts.values():
-            ordered = sorted(stamps)
-            for i, ts in enumerate(ordered):
-                if i + 1 == len(ordered) or ordered[i + 1] - ts > window.gap:
-                    yield ts + window.gap + 1
 
 
 @dataclass(frozen=True)
@@ -70,13 +44,13 @@ class Clock:
     derived: tuple[WindowSpec, ...]
     start: int
     horizon: int
-    emitting: frozenset[int]
+    boundaries: frozenset[int]
 
     @classmethod
     def of(
-        cls, root: Emit, rows: Mapping[str, Sequence[TimedRow]], horizon: int | None
+        cls, root: Emit, stamps: Mapping[str, Sequence[int]], horizon: int | None
     ) -> Clock | None:
-        inputs = tuple(_inputs(root, rows))
+        inputs = tuple(_inputs(root, stamps))
         seen = [ts for i in inputs for ts in i.stamps]
         if not seen:
             return None
@@ -90,16 +64,14 @@ class Clock:
             horizon = max(
                 [last, *(_boundary_after(last, s) for s in slides), *(last + g + 1 for g in gaps)]
             )
-        emitting: set[int] = set()
-        if root.kind is EmitKind.RSTREAM:
-            for slide in slides:
-                emitting.update(range(_boundary_after(min(seen), slide), horizon + 1, slide))
-            emitting.update(ts for i in inputs for ts in i.emits_at())
-        return cls(inputs, derived, min(seen), horizon, frozenset(emitting))
+        boundaries: set[int] = set()
+        for slide in slides:
+            boundaries.update(range(_boundary_after(min(seen), slide), horizon + 1, slide))
+        return cls(inputs, derived, min(seen), horizon, frozenset(boundaries))
 
     def instants(self) -> list[int]:
         """Relations are constant between these; the first is the query's start."""
-        changes = {self.start} | self.emitting
+        changes = {self.start} | self.boundaries
         for item in self.inputs:
             for ts in item.stamps:
                 changes.update(_changes(ts, item.window))
@@ -110,20 +82,20 @@ class Clock:
         return sorted(τ for τ in changes if self.start <= τ <= self.horizon)
 
 
-def _inputs(root: Node, rows: Mapping[str, Sequence[TimedRow]]) -> Iterator[_Input]:
+def _inputs(root: Node, stamps: Mapping[str, Sequence[int]]) -> Iterator[_Input]:
     windows = {
         scan_below(n.input): n.window
         for n in walk(root)
-        if isinstance(n, Window) and not isinstance(n.input, Emit)
+        if isinstance(n, Window) and not isinstance(n.input, (Emit, Sequence_))
     }
     for scan in walk(root):
         if isinstance(scan, Scan) and not scan.is_table:
-            yield _Input(tuple(rows[scan.relation]), windows.get(scan, UNBOUNDED))
+            yield _Input(tuple(stamps[scan.relation]), windows.get(scan, UNBOUNDED))
 
 
 def _derived_windows(root: Node) -> Iterator[WindowSpec]:
     for node in walk(root):
-        if isinstance(node, Window) and isinstance(node.input, Emit):
+        if isinstance(node, Window) and isinstance(node.input, (Emit, Sequence_)):
             yield node.window
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from thalweg.testing.generators import EMITS, Case, GeneratedStream, Source, Writer
 from thalweg.testing.random_streams import TABLE_TYPES, random_shape, random_stream, random_table
 
-SHAPES = ("distinct", "set", "outer", "subquery", "stream", "aggregate of", "member")
+SHAPES = ("distinct", "set", "outer", "subquery", "stream", "aggregate of", "member", "sequence")
 OUTER = ("LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI")
 SET = ("UNION", "UNION ALL", "EXCEPT", "EXCEPT ALL", "INTERSECT", "INTERSECT ALL")
 # Columns that a random stream always has, with their kind.
@@ -57,6 +57,7 @@ class _Composer:
             "stream": self.stream,
             "aggregate of": self.aggregate_of,
             "member": self.member,
+            "sequence": self.looking_around,
         }[shape]
         sql = f"SELECT {kind}{body()} WITH (unbounded = true)"
         used = {name: s for name, s in self.streams.items() if f"{name}" in sql}
@@ -181,8 +182,10 @@ class _Composer:
 
     def stream(self) -> str:
         """The stream that a subquery emits, under a window of its own."""
-        emit = self.rng.choice(("ISTREAM", "DSTREAM"))
+        emit = self.rng.choice(("ISTREAM", "DSTREAM", "RSTREAM"))
         self.writer.note(f"inner:{emit.lower()}")
+        if self.writer.chance(0.3):
+            return self.windowed(self.sequence())
         source = self.source("s1", "i")
         inner = f"SELECT {emit} {source['k']} AS k, {source['x']} AS x FROM {source.text}"
         if self.writer.chance(0.4):
@@ -190,11 +193,27 @@ class _Composer:
                 f"SELECT {emit} {source['k']} AS k, count(*) AS x FROM {source.text} "
                 f"GROUP BY {source['k']}"
             )
-        window = self.writer.window(
-            self.rng.choice(("now", "range", "slide", "rows", "partition", "unbounded")),
-            self.time,
-            ("k", "x"),
-        )
+        return self.windowed(inner)
+
+    def sequence(self) -> str:
+        """A stream that looks at other rows of a stream."""
+        rng = self.rng
+        over = rng.choice(("PARTITION BY k", "PARTITION BY k ORDER BY ts", "", "PARTITION BY k, x"))
+        function = rng.choice(("lag", "lag", "lead", "row_number"))
+        self.writer.note(f"over:{function}")
+        call = f"{function}(x{rng.choice(('', ', 2', ', 0', ', 1, 7'))})"
+        if function == "row_number":
+            call = "row_number()"
+        where = f" WHERE {rng.choice(('k > 0', '10 % k > 0'))}" if self.writer.chance(0.4) else ""
+        return f"SELECT k, {call} OVER ({over}) AS x FROM s1{where}"
+
+    def looking_around(self) -> str:
+        return self.sequence().removeprefix("SELECT ")
+
+    def windowed(self, inner: str) -> str:
+        """The stream that a query emits under a window, alone or joined."""
+        kinds = ("now", "range", "slide", "rows", "partition", "unbounded", "session", "every")
+        window = self.writer.window(self.rng.choice(kinds), self.time, ("k", "x"))
         sub = Source("", "q", ("k", "x"), f"({inner}) {window} q")
         if self.writer.chance(0.5):
             return self.shown([sub], sub.text)

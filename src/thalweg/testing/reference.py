@@ -13,7 +13,8 @@ one instant to the next is judged, and if need be rejected, once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -37,6 +38,8 @@ from thalweg.plan.logical import (
     OuterKind,
     Project,
     Scan,
+    Sequence,
+    SequenceColumn,
     SessionWindow,
     TimeWindow,
     Union,
@@ -92,18 +95,18 @@ class ReferenceResult:
 def evaluate_query(
     root: Emit,
     streams: Mapping[str, ReferenceStream],
-    tables: Mapping[str, Sequence[dict[str, Any]]],
+    tables: Mapping[str, Sequence_[dict[str, Any]]],
     functions: Mapping[str, Any] = NO_FUNCTIONS,
     *,
     horizon: int | None = None,
 ) -> ReferenceResult:
     """Everything the query emits and rejects from its first instant up to the horizon."""
     result = ReferenceResult()
-    rows_of = {name: stream.rows for name, stream in streams.items()}
-    clock = Clock.of(root, rows_of, horizon)
+    stamps = {name: [ts for ts, _ in stream.rows] for name, stream in streams.items()}
+    clock = Clock.of(root, stamps, horizon)
     if clock is None:
         return result
-    evaluator = _Evaluator(streams, tables, functions)
+    evaluator = _Evaluator(streams, tables, functions, clock.start)
     before: Bag = Counter()
     rejected_before: set[tuple[Hashable, str, str]] = set()
     for instant in clock.instants():
@@ -111,7 +114,8 @@ def evaluate_query(
         rows = evaluator.relation(root.input, instant)
         now = Counter(normal_row(row.values.values()) for row in rows)
         result.snapshots[instant] = now
-        result.emitted += _emit(root, instant, before, now, instant in clock.emitting)
+        emits = root.kind is EmitKind.RSTREAM and evaluator.is_due(root.input, instant)
+        result.emitted += _emit(root, instant, before, now, emits)
         fresh = sorted(evaluator.rejected - rejected_before, key=lambda r: (r[1:], repr(r[0])))
         result.rejections += [(instant, label, reason) for _, label, reason in fresh]
         before, rejected_before = now, evaluator.rejected
@@ -199,7 +203,7 @@ def _flatten(node: Node) -> tuple[list[Node], list[Predicate]]:
         parts = [_flatten(m) for m in node.members]
         predicates = [p for _, below in parts for p in below]
         return [m for above, _ in parts for m in above], [*predicates, *node.predicates]
-    stream_below = isinstance(node, Window) and not isinstance(node.input, Emit)
+    stream_below = isinstance(node, Window) and not isinstance(node.input, (Emit, Sequence))
     if isinstance(node, Window) and stream_below and isinstance(node.window, TimeWindow):
         # A filter commutes with a time window, though not with a row window.
         return [Window(scan_below(node.input), node.window)], _flatten(node.input)[1]
@@ -212,9 +216,11 @@ class _Evaluator:
     def __init__(
         self,
         streams: Mapping[str, ReferenceStream],
-        tables: Mapping[str, Sequence[dict[str, Any]]],
+        tables: Mapping[str, Sequence_[dict[str, Any]]],
         functions: Mapping[str, Any],
+        start: int,
     ) -> None:
+        self.start = start
         self.ordered = {name: stream.ordered() for name, stream in streams.items()}
         self.tables = tables
         self.functions = functions
@@ -237,6 +243,10 @@ class _Evaluator:
             return self.window(node.input, node.window, instant)
         if isinstance(node, Window) and isinstance(node.input, Emit):
             return self.emission(node.input, node.window, instant)
+        if isinstance(node, Window) and isinstance(node.input, Sequence):
+            arrived = [a for a in self.sequence(node.input, instant) if a.ts <= instant]
+            content = _content(arrived, node.window, instant, lambda name: name)
+            return [_Row(a.id, a.columns) for a in content]
         if isinstance(node, Union):
             return self.union(node, instant)
         if isinstance(node, Count):
@@ -270,7 +280,10 @@ class _Evaluator:
             names = [f.name for f in node.schema]
             rows = self.relation(node.input, instant)
             now = Counter(normal_row(row.values.values()) for row in rows)
-            fresh = now - history.last if node.kind is EmitKind.ISTREAM else history.last - now
+            if node.kind is EmitKind.RSTREAM:
+                fresh = now if self.is_due(node.input, instant) else Counter()
+            else:
+                fresh = now - history.last if node.kind is EmitKind.ISTREAM else history.last - now
             for values in sorted(fresh.elements(), key=sort_key):
                 at = (id(node), len(history.rows))
                 row = dict(zip(names, values, strict=True))
@@ -278,6 +291,70 @@ class _Evaluator:
             history.last, history.instant = now, instant
         content = _content(history.rows, spec, instant, lambda name: name)
         return [_Row(a.id, a.columns) for a in content]
+
+    def sequence(self, node: Sequence, instant: int) -> list[_Arrival]:
+        """The rows of a stream up to the instant, with columns over their order."""
+        parts: dict[tuple[Any, ...], list[_Arrival]] = {}
+        for arrival in self.stream_rows(node.input, instant):
+            by = normal_row(arrival.columns[c] for c in node.partition_by)
+            parts.setdefault(by, []).append(arrival)
+        ahead = max((c.offset for c in node.columns if c.function == "lead"), default=0)
+        found = []
+        for rows in parts.values():
+            for i, row in enumerate(rows[: len(rows) - ahead]):
+                extra = {c.name: _looked_up(c, rows, i) for c in node.columns}
+                found.append(_Arrival(row.id, rows[i + ahead].ts, row.columns | extra))
+        return sorted(found, key=lambda a: (a.ts, sort_key(a.columns.values())))
+
+    def stream_rows(self, node: Node, instant: int) -> list[_Arrival]:
+        """The rows of a stream up to the instant, in its order."""
+        if isinstance(node, Sequence):
+            return self.sequence(node, instant)
+        if isinstance(node, Emit):
+            self.emission(node, UNBOUNDED, instant)
+            return self.emitted[id(node)].rows
+        if isinstance(node, Filter):
+            below = self.stream_rows(node.input, instant)
+            return [a for a in below if self.passes(node, a)]
+        assert isinstance(node, Scan)
+        numbered = enumerate(self.ordered[node.relation])
+        return [
+            _Arrival((node.alias, i), ts, _qualified(node, row))
+            for i, (ts, row) in numbered
+            if ts <= instant
+        ]
+
+    def passes(self, node: Filter, arrival: _Arrival) -> bool:
+        errors = self.judge(node.predicates, arrival.columns)
+        if errors:
+            _, label, reason = min(errors, key=lambda e: e[0])
+            self.rejected.add((arrival.id, label, reason))
+        return errors == []
+
+    def is_due(self, node: Node, instant: int) -> bool:
+        """Whether RSTREAM emits: a row arrives on one of the query's sources, or, where the source
+        has a window that slides or holds sessions, there is a boundary or a session ends."""
+        if isinstance(node, Scan):
+            return not node.is_table and any(ts == instant for ts, _ in self.ordered[node.relation])
+        if not isinstance(node, Window):
+            return any(self.is_due(child, instant) for child in node.inputs)
+        if isinstance(node.window, SessionWindow):
+            return bool(self.window_content(node, instant))
+        if isinstance(node.window, TimeWindow) and node.window.slide is not None:
+            return instant > self.start and instant % node.window.slide == 0
+        stream = node.input
+        while isinstance(stream, Filter):
+            stream = stream.input
+        if isinstance(stream, Scan):
+            return self.is_due(stream, instant)
+        return any(a.ts == instant for a in self.stream_rows(stream, instant))
+
+    def window_content(self, node: Window, instant: int) -> list[_Row]:
+        """What a window over an unfiltered stream holds."""
+        stream = node.input
+        while isinstance(stream, Filter):
+            stream = stream.input
+        return self.relation(Window(stream, node.window), instant)
 
     def union(self, node: Union, instant: int) -> list[_Row]:
         names = [f.name for f in node.schema]
@@ -347,7 +424,7 @@ class _Evaluator:
         return [_Row(p.id, p.values) for p in partials if not p.errors]
 
     def extend(
-        self, block: _Block, left: _Partial, right: _Row, predicates: Sequence[Predicate]
+        self, block: _Block, left: _Partial, right: _Row, predicates: Sequence_[Predicate]
     ) -> _Partial | None:
         """Both joined, or None as soon as a predicate is false or NULL, whatever else fails."""
         joined = (*left.id, right.id)
@@ -361,7 +438,7 @@ class _Evaluator:
         return partial
 
     def judge(
-        self, predicates: Sequence[Predicate], values: dict[str, Any]
+        self, predicates: Sequence_[Predicate], values: dict[str, Any]
     ) -> list[tuple[int, str, str]] | None:
         """None if any predicate is false or NULL, else the errors."""
         errors = []
@@ -374,7 +451,7 @@ class _Evaluator:
         return None if dropped else errors
 
     def compute(
-        self, owner: Node, row: _Row, labelled: Sequence[tuple[str, Expr]]
+        self, owner: Node, row: _Row, labelled: Sequence_[tuple[str, Expr]]
     ) -> list[Any] | None:
         """The expressions' values, or None and a rejection under the first that fails."""
         key = (id(owner), row.id)
@@ -387,7 +464,7 @@ class _Evaluator:
         return list(values)
 
     def attempt(
-        self, row: _Row, labelled: Sequence[tuple[str, Expr]]
+        self, row: _Row, labelled: Sequence_[tuple[str, Expr]]
     ) -> tuple[list[Any], Rejection | None]:
         values = []
         for label, expr in labelled:
@@ -436,7 +513,7 @@ class _Evaluator:
         return _Row((key, normal_row(list(values.values()))), values)
 
 
-def _copies(rule: CountRule, counts: Sequence[int]) -> int:
+def _copies(rule: CountRule, counts: Sequence_[int]) -> int:
     first, second = counts[0], counts[-1]
     return {
         CountRule.DISTINCT: min(first, 1),
@@ -447,6 +524,13 @@ def _copies(rule: CountRule, counts: Sequence[int]) -> int:
         CountRule.SEMI: first if second else 0,
         CountRule.ANTI: 0 if second else first,
     }[rule]
+
+
+def _looked_up(column: SequenceColumn, rows: Sequence_[_Arrival], place: int) -> Any:
+    if column.function == "row_number":
+        return place + 1
+    at = place + (column.offset if column.function == "lead" else -column.offset)
+    return rows[at].columns[column.column] if 0 <= at < len(rows) else column.default
 
 
 @dataclass
@@ -466,7 +550,7 @@ class _Arrival:
 
 
 def _content(
-    arrived: Sequence[_Arrival], spec: WindowSpec, instant: int, named: Callable[[str], str]
+    arrived: Sequence_[_Arrival], spec: WindowSpec, instant: int, named: Callable[[str], str]
 ) -> list[_Arrival]:
     """What a window holds at an instant of the rows that have arrived, in stream order."""
     if isinstance(spec, TimeWindow):
@@ -480,7 +564,7 @@ def _content(
     return [a for part in parts.values() for a in part[max(len(part) - spec.rows, 0) :]]
 
 
-def _closing_session(arrived: Sequence[_Arrival], gap: int, instant: int) -> list[_Arrival]:
+def _closing_session(arrived: Sequence_[_Arrival], gap: int, instant: int) -> list[_Arrival]:
     """The session for which this is the first instant that no further row can reach."""
     arrived = [a for a in arrived if a.ts < instant]
     if not arrived or arrived[-1].ts + gap + 1 != instant:

@@ -15,6 +15,7 @@ from thalweg.plan.logical import (
     OuterJoin,
     Project,
     Scan,
+    Sequence,
     Window,
     transform,
     walk,
@@ -47,3 +48,6 @@ def _reads(node: Node) -> Iterator[str]:
             yield from columns_of(aggregate.call)
     elif isinstance(node, Window) and isinstance(node.window, KeptWindow):
         yield from node.window.partition_by
+    elif isinstance(node, Sequence):
+        yield from node.partition_by
+        yield from (c.column for c in node.columns)
