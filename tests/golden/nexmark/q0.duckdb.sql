@@ -1,0 +1,1 @@
+SELECT ts AS __ts, auction, bidder, price, dateTime, extra FROM bid;

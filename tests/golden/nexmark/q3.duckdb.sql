@@ -1,0 +1,3 @@
+SELECT greatest(a.ts, p.ts) AS __ts, p.name, p.city, p.state, a.id
+FROM auction a JOIN person p ON a.seller = p.id
+WHERE a.category = 10 AND p.state IN ('OR', 'ID', 'CA');
