@@ -294,7 +294,7 @@ LATER_SELECTS = (
     "SELECT sym FROM trades [NOW] WHERE qty > 1 OR sym IN (SELECT sym FROM companies)",
     "SELECT sym FROM trades WHERE EXISTS (SELECT sym FROM companies)",
     "SELECT sym FROM trades WHERE qty = (SELECT max(qty) FROM quotes)",
-    "SELECT sum(qty) OVER (PARTITION BY sym) FROM trades [NOW]",
+    "SELECT sum(qty) OVER (PARTITION BY sym) FROM trades",
 )
 
 

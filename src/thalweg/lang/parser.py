@@ -35,6 +35,7 @@ class Dialect(Spark):
     """Spark's tokens, with no statement swallowed whole as an opaque command."""
 
     class Tokenizer(Spark.Tokenizer):
+        STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
         COMMANDS: ClassVar[set[TokenType]] = set()
         KEYWORDS: ClassVar[dict[str, TokenType]] = {
             k: v
@@ -78,7 +79,7 @@ class Cursor(SparkParser):
 
     def _parse_unary(self) -> exp.Expr | None:
         start = self.offset()
-        node = super()._parse_unary()
+        node = self._subquery() or super()._parse_unary()
         if node is not None:
             node.meta.setdefault("at", start)
         return node
@@ -94,6 +95,19 @@ class Cursor(SparkParser):
                 self.need("BUCKETS")
             self.symbol(TokenType.R_PAREN, ")")
             node.meta["within"] = (amount, kind)
+        return node
+
+    def _subquery(self) -> exp.Expr | None:
+        """`(SELECT ...)` or `EXISTS (SELECT ...)`: a query of ours, windows and all."""
+        from thalweg.lang.selects import opens_select, parse_select
+
+        asked = bool(self._curr) and self._curr.text.upper() == "EXISTS"
+        if not opens_select(self, 1 if asked else 0):
+            return None
+        self._advance(2 if asked else 1)
+        node: exp.Expr = exp.Exists() if asked else exp.Subquery()
+        node.meta["query"] = parse_select(self)
+        self.symbol(TokenType.R_PAREN, ")")
         return node
 
     def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:

@@ -57,6 +57,10 @@ def parse_select(c: Cursor) -> Query:
 
 
 def _operand(c: Cursor) -> Query:
+    if c.peek("WITH"):
+        c.fail(
+            "WITH before SELECT is not part of the language", "use CREATE VIEW, or FROM (SELECT)"
+        )
     if c._match(TokenType.L_PAREN):
         inner = parse_select(c)
         c.symbol(TokenType.R_PAREN, ")")
@@ -132,9 +136,9 @@ def _from_item(c: Cursor) -> FromItem:
     return _source(c)
 
 
-def opens_select(c: Cursor) -> bool:
-    """Whether parentheses lie ahead that hold a SELECT."""
-    at = c._index
+def opens_select(c: Cursor, ahead: int = 0) -> bool:
+    """Whether parentheses lie ahead (so many tokens from here) that hold a SELECT."""
+    at = c._index + ahead
     if at >= len(c._tokens) or c._tokens[at].token_type != TokenType.L_PAREN:
         return False
     while at < len(c._tokens) and c._tokens[at].token_type == TokenType.L_PAREN:
