@@ -29,7 +29,7 @@ from thalweg.store.packs import TIME, Key, PackMeta
 
 
 @dataclass(slots=True)
-class _Content:
+class Content:
     """Rows in stream order (partition by partition) with their lifetimes."""
 
     table: pa.Table
@@ -49,11 +49,9 @@ class KeptLeaf:
         share: Share,
         state: Sequence[PackMeta],
     ) -> None:
-        assert isinstance(leaf.window, KeptWindow)
         self.ctx = ctx
         self.leaf = leaf
         self.position = position
-        self.window = leaf.window
         self.share = share
         self._content = self._loaded(packs, state)
         self._frame, self._kept = self._visible()
@@ -61,12 +59,12 @@ class KeptLeaf:
 
     # -- content -----------------------------------------------------------------------------
 
-    def _loaded(self, packs: Sequence[PackMeta], state: Sequence[PackMeta]) -> _Content:
+    def _loaded(self, packs: Sequence[PackMeta], state: Sequence[PackMeta]) -> Content:
         tables = [self._stored(m) for m in state]
         tables += [arriving_rows(self.ctx, self.leaf, meta, self.share) for meta in packs]
         tables = [t for t in tables if t.num_rows]
         if not tables:
-            return _Content(pa.table({}), np.empty(0, np.int64), np.empty(0, np.int64))
+            return Content(pa.table({}), np.empty(0, np.int64), np.empty(0, np.int64))
         table = pa.concat_tables(tables).combine_chunks()
         return self._ordered(table)
 
@@ -79,18 +77,20 @@ class KeptLeaf:
         rows = pack.index(self.share.key).within(self.share.low, self.share.high).rows
         return table if rows is None else table.take(pa.array(rows))
 
-    def _ordered(self, table: pa.Table) -> _Content:
+    def _ordered(self, table: pa.Table) -> Content:
         ts = table.column(TIME).to_numpy()
-        by = [arrow_vector(table, self.leaf.bare(c)) for c in self.window.partition_by]
+        window = self.leaf.window
+        assert isinstance(window, KeptWindow)
+        by = [arrow_vector(table, self.leaf.bare(c)) for c in window.partition_by]
         runs = sort_into_runs([normalized(v) for v in by], ts)
-        if isinstance(self.window, SessionWindow):
+        if isinstance(window, SessionWindow):
             order = runs.order
-            starts, ends = session_lifetimes(self.window.gap, runs, ts[order], self.ctx.until)
+            starts, ends = session_lifetimes(window.gap, runs, ts[order], self.ctx.until)
         else:
             tie = [*self.leaf.order_by, *self.leaf.stream_columns]
             order = in_stream_order(runs, table, tie)
-            starts, ends = row_lifetimes(self.window.rows, runs, ts[order])
-        return _Content(table.take(pa.array(order)).combine_chunks(), starts, ends)
+            starts, ends = row_lifetimes(window.rows, runs, ts[order])
+        return Content(table.take(pa.array(order)).combine_chunks(), starts, ends)
 
     def closings(self) -> Ints:
         """Instants of the epoch at which sessions end."""

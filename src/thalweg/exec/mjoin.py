@@ -17,7 +17,7 @@ from thalweg.exec.frame import Changes, Frame, Ints, concat_changes
 from thalweg.exec.leaf import InstantSet, LeafReader, Needles
 from thalweg.plan.expr import columns_of
 from thalweg.plan.logical import Schema
-from thalweg.plan.physical import Block, Pipeline, Probe
+from thalweg.plan.physical import Block, Leaf, Pipeline, Probe
 from thalweg.store import native
 from thalweg.store.hashing import hash_columns
 
@@ -85,7 +85,7 @@ class Joined:
         merged.frame = Frame({**merged.frame.columns, **found.frame.columns}, len(found.needle))
         if merged.ends is not None and found.ends is not None:
             merged.ends = np.minimum(merged.ends, found.ends)
-        elif not self.block.leaves[probe.leaf].is_table:
+        elif not _is_always_there(self.block.leaves[probe.leaf]):
             merged.ends = None
         if predicates and len(merged):
             judged = judge(predicates, merged.frame.columns, len(merged), self.ctx)
@@ -100,6 +100,10 @@ class Joined:
         if note_rejects and len(judged.erring):
             reject(judged, changes.frame, changes.ts, self.ctx)
         return changes.take(judged.passing)
+
+
+def _is_always_there(leaf: Leaf) -> bool:
+    return leaf.is_table and not leaf.changes
 
 
 def _used_above(block: Block) -> frozenset[str]:

@@ -39,6 +39,7 @@ from thalweg.exec.mjoin import Joined
 from thalweg.exec.netting import net
 from thalweg.exec.sequenced import sequence
 from thalweg.exec.vector import from_arrow
+from thalweg.exec.versioned import VersionedLeaf
 from thalweg.plan.logical import EmitKind, Schema, SessionWindow, TimeWindow
 from thalweg.plan.physical import (
     Block,
@@ -265,6 +266,9 @@ class _Step:
         if leaf.source is not None:
             return self._derived(number, block, i)
         place = self._places[number, i]
+        if leaf.is_table and leaf.changes:
+            follows = all(p.leaf != i for p in block.pipelines)
+            return VersionedLeaf(self.ctx, leaf, i, self.task.packs[place], follows)
         share = self._share(place)
         if leaf.keeps_rows:
             return self._kept(number, i, leaf, self.task.packs[place], share)
@@ -375,7 +379,8 @@ _FRONTS = ("min", "max", "min_by", "max_by")
 
 def _has_ends(leaf: Leaf) -> bool:
     """Whether a row's end is known when it appears."""
-    return not leaf.keeps_rows and (leaf.source is None or leaf.emits is not None)
+    stays = leaf.keeps_rows or leaf.changes
+    return not stays and (leaf.source is None or leaf.emits is not None)
 
 
 def _places(plan: QueryPlan) -> dict[tuple[int, int], int]:

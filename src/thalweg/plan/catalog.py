@@ -65,9 +65,12 @@ class StreamDef:
 
 @dataclass(frozen=True, slots=True)
 class TableDef:
+    """A table; `changes` once it has had more than one version."""
+
     name: str
     fields: Schema
     source: SourceSpec = SourceSpec("frame")
+    changes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

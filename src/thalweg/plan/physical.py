@@ -35,6 +35,7 @@ class Leaf:
     `filters` decide for good. `hints` may raise: they drop rows on which they are false and are
     asked again above the join. `post_filters` stand above a row window. `stream_columns` is the
     whole content of the stream, the tie-break inside an instant, listed for row windows only.
+    `changes` marks a table that has had several versions.
     """
 
     alias: str
@@ -48,6 +49,7 @@ class Leaf:
     order_by: tuple[str, ...] = ()
     source: int | None = None
     emits: EmitKind | None = None
+    changes: bool = False
 
     @property
     def is_table(self) -> bool:

@@ -184,7 +184,11 @@ class _Drafts:
             leaf = Leaf(scan.alias, scan.relation, scan.fields, window, filters, (), above)
             return self._with_order(leaf)
         hints = _hints(scan.fields, predicates, count)
-        return Leaf(scan.alias, scan.relation, scan.fields, window, filters + above, hints)
+        table = self.catalog.tables.get(scan.relation) if scan.is_table else None
+        return Leaf(
+            scan.alias, scan.relation, scan.fields, window, filters + above, hints,
+            changes=table is not None and table.changes,
+        )  # fmt: skip
 
 
 def _hints(schema: Schema, predicates: Predicates, count: int) -> tuple[Predicate, ...]:
@@ -308,6 +312,8 @@ def _needs_netting(kind: EmitKind, relations: tuple[Relation, ...], catalog: Cat
     if kind is EmitKind.RSTREAM:
         return False
     root = relations[-1]
+    if any(leaf.changes for r in relations if isinstance(r, Block) for leaf in r.leaves):
+        return True
     if len(relations) > 1:
         return not all(_only_grows(r) for r in relations)
     assert isinstance(root, Block)
@@ -394,13 +400,23 @@ def _pipelines(
     routed: list[tuple[str, ...] | None],
     orders: Orders,
 ) -> tuple[Pipeline, ...]:
-    changing = [i for i, leaf in enumerate(leaves) if not leaf.is_table] or [0]
+    changing = [i for i, leaf in enumerate(leaves) if _brings_changes(leaf, leaves)] or [0]
     found = []
     for n, start in enumerate(changing):
         wanted = orders.pipelines[n % len(orders.pipelines)] if orders.pipelines else ()
         order = _probe_order(start, leaves, classes, wanted)
         found.append(_pipeline(start, order, leaves, classes, routed))
     return tuple(found)
+
+
+def _brings_changes(leaf: Leaf, leaves: tuple[Leaf, ...]) -> bool:
+    """Whether changes of a leaf must meet the others. Rows of a stream without a window meet a
+    table as it is when they come: what came before is not kept for it."""
+    if not leaf.is_table:
+        return True
+    windows = [other.window for other in leaves if other.window is not None]
+    endless = any(isinstance(w, TimeWindow) and w.is_endless for w in windows)
+    return leaf.changes and not endless
 
 
 def _probe_order(

@@ -34,7 +34,8 @@ def route_block(
     if kind is EmitKind.RSTREAM:
         return Routing(RoutingKind.SINGLE, nothing, "RSTREAM repeats the whole relation")
     classes = KeyClasses(leaves, predicates)
-    streams = [i for i, leaf in enumerate(leaves) if not leaf.is_table]
+    # a table that changes meets the streams as a stream does, though every task has all of it
+    streams = [i for i, leaf in enumerate(leaves) if not leaf.is_table or leaf.changes]
     visible = _visible_columns(block)
     for key in _candidates(leaves, classes, streams, visible, grouping, netting):
         if _obstacle(key, leaves, visible, grouping, netting) is None:
@@ -155,6 +156,8 @@ def route_relations(
         return Routing(RoutingKind.SINGLE, nothing, "RSTREAM repeats the whole relation")
     if any(leaf.emits for r in relations if isinstance(r, Reading) for leaf in r.leaves):
         return Routing(RoutingKind.SINGLE, nothing, "a stream that a subquery emits is kept whole")
+    if any(leaf.changes for leaf in leaves):
+        return Routing(RoutingKind.SINGLE, nothing, "a table that changes may meet any row")
     if not netting and all(_passes_through(r) for r in relations):
         return Routing(RoutingKind.ANY, nothing)
     carried: list[list[_Carrier]] = []

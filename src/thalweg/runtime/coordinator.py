@@ -437,6 +437,10 @@ class Coordinator:
         if self.state.to_json() != self.committed:
             self._commit(self.state.epoch + 1, clock)
 
+    def drop_later(self, name: str) -> None:
+        """A file that the next commit makes superfluous."""
+        self._dropped.append(name)
+
     def _prefix(self, folder: str) -> str:
         return f"{folder}/{self.state.incarnation}-{self.state.epoch + 1}-"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -43,7 +42,8 @@ from thalweg.plan.types import DataType, to_arrow, type_named
 from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.shapes import arrow_fields, normalized, refuse_reserved
 from thalweg.runtime.state import FAILED
-from thalweg.store.packs import TIME, PackMeta, arrange, write_pack
+from thalweg.runtime.tables import Tables
+from thalweg.store.packs import TIME, PackMeta
 from thalweg.store.storage import Storage
 
 Callback = Callable[[pa.Table], object]
@@ -117,6 +117,10 @@ class Session:
     queries: dict[str, Query] = field(default_factory=dict)
 
     @property
+    def tables(self) -> Tables:
+        return Tables(self.coordinator, self.storage)
+
+    @property
     def catalog(self) -> Catalog:
         return self.coordinator.catalog
 
@@ -148,17 +152,35 @@ class Session:
         self.coordinator.state.definitions[key] = definition
 
     def define_table(
-        self, name: str, table: pa.Table, source: SourceSpec | None = None
+        self,
+        name: str,
+        table: pa.Table,
+        source: SourceSpec | None = None,
+        at: int | None = None,
     ) -> TableDef:
+        """Add a table, or give one that is known its next version, from the instant `at` on."""
         refuse_reserved(name, *table.column_names)
         fields = arrow_fields(table.schema)
         definition = TableDef(name, fields, source or SourceSpec("frame"))
         known = self.catalog.relation(name)
-        if known is not None and known != definition:
-            raise DuplicateName(f"{name} is already defined", remedy="use another name")
+        if known is not None and not _same_table(known, definition):
+            raise DuplicateName(
+                f"{name} is already defined differently",
+                remedy="use another name, or the same columns for a new version of the table",
+            )
+        rows = normalized(table, fields)
+        self.tables.put(name, rows, at)
+        definition = replace(definition, changes=self.tables.changes(name))
         self.catalog.tables[name] = definition
-        self._write_table(name, normalized(table, fields))
+        if known is not None and known != definition:
+            self._plan_again(name)
         return definition
+
+    def _plan_again(self, table: str) -> None:
+        """A table that begins to change is read in another way."""
+        for query in self.queries.values():
+            if any(leaf.relation == table and leaf.is_table for leaf in query.plan.leaves):
+                self.coordinator.plans[query.name] = self.physical(query.bound)
 
     def define_view(self, statement: ast.CreateView, text: str) -> ViewDef:
         """A named query for others to read. It is checked now and runs as a part of each."""
@@ -172,20 +194,6 @@ class Session:
         check(statement.query, self.catalog, text)
         self.catalog.views[statement.name] = definition
         return definition
-
-    def _write_table(self, name: str, table: pa.Table) -> None:
-        if name in self.coordinator.state.tables:
-            return
-        import numpy as np
-
-        arranged = arrange(table, np.zeros(table.num_rows, np.int64), [])
-        # a name of its own: workers remember packs by name, and a path may be deleted and reused
-        pack = f"tables/{name}-{uuid.uuid4().hex[:16]}.arrow"
-        meta = write_pack(self.storage, pack, arranged)
-        # a table is always there: give it all of time
-        self.coordinator.state.tables[name] = [
-            PackMeta(meta.name, meta.rows, meta.bytes, -(2**61), 2**61)
-        ]
 
     def function(
         self,
@@ -411,6 +419,10 @@ class Session:
             "counts": dict(query.counts),
             "streams": streams,
         }
+
+
+def _same_table(known: object, definition: TableDef) -> bool:
+    return isinstance(known, TableDef) and replace(known, changes=False) == definition
 
 
 def _type(given: str | DataType) -> DataType:

@@ -88,7 +88,7 @@ class QueryState:
 class EngineState:
     """Everything hard. `outputs` is keyed `query/epoch`; `sources` holds the last batch taken in
     from each ingest query; `groups` describes the ingest groups; `clocks` says when epochs with
-    output were committed."""
+    output were committed; `versions` of tables are (from which instant, given at which clock)."""
 
     epoch: int = 0
     next_seq: int = 0
@@ -102,6 +102,7 @@ class EngineState:
     sources: dict[str, int] = field(default_factory=dict)
     groups: dict[str, dict[str, Any]] = field(default_factory=dict)
     clocks: dict[str, int] = field(default_factory=dict)
+    versions: dict[str, list[list[int]]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -117,6 +118,7 @@ class EngineState:
             "sources": dict(self.sources),
             "groups": {k: dict(g) for k, g in self.groups.items()},
             "clocks": dict(self.clocks),
+            "versions": {n: [list(v) for v in vs] for n, vs in self.versions.items()},
         }
 
     @staticmethod
@@ -136,6 +138,7 @@ class EngineState:
             dict(data["sources"]),
             {k: dict(g) for k, g in data["groups"].items()},
             dict(data["clocks"]),
+            {n: [list(v) for v in vs] for n, vs in data.get("versions", {}).items()},
         )
 
     def files(self) -> set[str]:

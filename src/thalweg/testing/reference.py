@@ -54,6 +54,7 @@ from thalweg.testing.compare import row_order_key as sort_key
 from thalweg.testing.scalar import NO_FUNCTIONS, RowError, evaluate
 
 Rejection = tuple[str, str]
+Version = tuple[int, Sequence_[dict[str, Any]]]
 Bag = Counter[tuple[Any, ...]]
 
 
@@ -99,17 +100,22 @@ def evaluate_query(
     functions: Mapping[str, Any] = NO_FUNCTIONS,
     *,
     horizon: int | None = None,
+    versions: Mapping[str, Sequence_[Version]] | None = None,
 ) -> ReferenceResult:
-    """Everything the query emits and rejects from its first instant up to the horizon."""
+    """Everything the query emits and rejects from its first instant up to the horizon. `versions`
+    are later contents of tables, each from an instant on."""
     result = ReferenceResult()
     stamps = {name: [ts for ts, _ in stream.rows] for name, stream in streams.items()}
     clock = Clock.of(root, stamps, horizon)
     if clock is None:
         return result
     evaluator = _Evaluator(streams, tables, functions, clock.start)
+    evaluator.versions = dict(versions or {})
+    switches = {at for found in evaluator.versions.values() for at, _ in found}
+    instants = {*clock.instants(), *(at for at in switches if clock.start < at <= clock.horizon)}
     before: Bag = Counter()
     rejected_before: set[tuple[Hashable, str, str]] = set()
-    for instant in clock.instants():
+    for instant in sorted(instants):
         evaluator.rejected = set()
         rows = evaluator.relation(root.input, instant)
         now = Counter(normal_row(row.values.values()) for row in rows)
@@ -221,6 +227,7 @@ class _Evaluator:
         start: int,
     ) -> None:
         self.start = start
+        self.versions: dict[str, Sequence_[Version]] = {}
         self.ordered = {name: stream.ordered() for name, stream in streams.items()}
         self.tables = tables
         self.functions = functions
@@ -236,10 +243,12 @@ class _Evaluator:
         if isinstance(node, Aggregate):
             return self.aggregate(node, instant)
         if isinstance(node, Scan):
-            return self.table(node) if node.is_table else self.window(node, UNBOUNDED, instant)
+            if node.is_table:
+                return self.table(node, instant)
+            return self.window(node, UNBOUNDED, instant)
         if isinstance(node, Window) and isinstance(node.input, Scan):
             if node.input.is_table:
-                return self.table(node.input)
+                return self.table(node.input, instant)
             return self.window(node.input, node.window, instant)
         if isinstance(node, Window) and isinstance(node.input, Emit):
             return self.emission(node.input, node.window, instant)
@@ -258,9 +267,12 @@ class _Evaluator:
             return self.window(scan_below(node.input), node.window, instant, kept)
         return self.block(node, instant)
 
-    def table(self, scan: Scan) -> list[_Row]:
-        rows = self.tables[scan.relation]
-        return [_Row((scan.alias, i), _qualified(scan, row)) for i, row in enumerate(rows)]
+    def table(self, scan: Scan, instant: int) -> list[_Row]:
+        rows, number = self.tables[scan.relation], 0
+        for at, later in self.versions.get(scan.relation, ()):
+            if at <= instant:
+                rows, number = later, number + 1
+        return [_Row((scan.alias, number, i), _qualified(scan, row)) for i, row in enumerate(rows)]
 
     def window(
         self, scan: Scan, spec: WindowSpec, instant: int, kept: set[Hashable] | None = None

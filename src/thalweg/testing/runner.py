@@ -110,8 +110,9 @@ class Runner:
         self._tables[name] = normalized(table, fields)
         return self.session.define_stream(definition)
 
-    def table(self, name: str, table: pa.Table) -> TableDef:
-        return self.session.define_table(name, table)
+    def table(self, name: str, table: pa.Table, at: int | None = None) -> TableDef:
+        """A table, or its next version from the instant `at` (µs) on."""
+        return self.session.define_table(name, table, at=at)
 
     def query(self, sql: str, name: str | None = None, callback: Callback | None = None) -> Query:
         return self.session.query(sql, name, callback)

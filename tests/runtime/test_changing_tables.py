@@ -1,0 +1,137 @@
+"""Tables with versions: a relation that changes at an instant, whatever the cut."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from thalweg.errors import DuplicateName
+from thalweg.lang.binder import bind
+from thalweg.lang.parser import parse_query
+from thalweg.testing import Runner
+from thalweg.testing.compare import difference, from_table, python_rows
+from thalweg.testing.reference import ReferenceStream, evaluate_query
+
+UTC = pa.timestamp("us", "UTC")
+QUERIES = (
+    "SELECT s.k, s.x, t.w FROM s [RANGE 9 MICROSECONDS] s JOIN t ON s.k = t.k",
+    "SELECT ISTREAM s.x FROM s [RANGE 9 MICROSECONDS] s JOIN t ON s.k = t.k",
+    "SELECT ISTREAM s.k, s.x, t.w FROM s [NOW] s LEFT JOIN t ON s.k = t.k",
+    "SELECT t.w, count(*) AS n, max(s.x) AS m FROM s [RANGE 5 MICROSECONDS] s, t "
+    "WHERE s.k = t.k AND t.w > 0 GROUP BY t.w",
+    "SELECT RSTREAM s.k, t.w FROM s [ROWS 4] s JOIN t ON s.k = t.k",
+    "SELECT s.k FROM s [RANGE 9 MICROSECONDS] s WHERE s.k NOT IN (SELECT k FROM t)",
+    "SELECT DSTREAM s.k, u.w FROM s [RANGE 6 MICROSECONDS] s, "
+    "(SELECT k, max(w) AS w FROM t GROUP BY k) u WHERE s.k = u.k",
+)
+
+
+def _rows(rng: Random, rows: int) -> pa.Table:
+    return pa.table(
+        {
+            "k": pa.array([rng.choice((0, 1, 2, 3, None)) for _ in range(rows)], pa.int64()),
+            "x": pa.array([rng.randint(0, 5) for _ in range(rows)], pa.int64()),
+            "ts": pa.array(sorted(rng.randint(0, 50) for _ in range(rows)), UTC),
+        }
+    )
+
+
+def _table(rng: Random) -> pa.Table:
+    size = rng.randint(0, 6)
+    return pa.table(
+        {
+            "k": pa.array([rng.randint(0, 3) for _ in range(size)], pa.int64()),
+            "w": pa.array([rng.randint(-1, 3) for _ in range(size)], pa.int64()),
+        }
+    )
+
+
+def _expected(text: str, stream: pa.Table, tables: list[tuple[int, pa.Table]]) -> list[Any]:
+    runner = Runner()
+    runner.stream("s", stream)
+    runner.table("t", tables[0][1])
+    root = bind(parse_query(text), runner.session.catalog, text).root
+    versions = {"t": [(at, python_rows(t)) for at, t in tables[1:]]}
+    streams = {"s": ReferenceStream.from_table(stream)}
+    first = {"t": python_rows(tables[0][1])}
+    return evaluate_query(root, streams, first, versions=versions).emitted
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_versions_change_a_relation_at_their_instant(seed: int) -> None:
+    rng = Random(seed)
+    text = QUERIES[seed % len(QUERIES)]
+    stream = _rows(rng, 40)
+    instants = sorted(rng.sample(range(5, 48), 2))
+    tables = [(0, _table(rng)), *((at, _table(rng)) for at in instants)]
+    runner = Runner(epochs=rng.choice((1, 3, 9)), buckets=rng.choice((1, 3)),
+                    restarts=(2,) if seed % 2 else ())  # fmt: skip
+    runner.stream("s", stream)
+    for at, table in tables:
+        runner.table("t", table, at=None if at == 0 else at)
+    query = runner.query(text)
+    runner.run()
+    found = difference(_expected(text, stream, tables), from_table(query.results()))
+    assert found is None, f"{text}\n{found}"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_version_given_between_epochs_holds_from_the_frontier_on(seed: int) -> None:
+    """The running query goes on; what it has answered stays answered."""
+    rng = Random(1000 + seed)
+    text = QUERIES[seed % len(QUERIES)]
+    stream = _rows(rng, 40)
+    runner = Runner(buckets=2)
+    runner.stream("s", stream)
+    tables = [(0, _table(rng))]
+    runner.table("t", tables[0][1])
+    query = runner.query(text, name="q")
+    for piece in (stream.slice(0, 15), stream.slice(15, 10)):
+        runner.feed({"s": piece})
+        frontier = query.stats()["frontier"]
+        table = _table(rng)
+        runner.table("t", table)
+        tables.append((frontier, table))
+        if seed % 3 == 0:
+            runner.session.coordinator.save(0)
+            runner.restart()
+    runner.feed({"s": stream.slice(25)})
+    runner.close()
+    found = difference(_expected(text, stream, tables), from_table(query.results()))
+    assert found is None, f"{text}\n{found}"
+
+
+def test_rows_without_a_window_meet_the_table_as_it_is_when_they_come() -> None:
+    runner = Runner(buckets=2)
+    stream = pa.table({"k": [1, 1, 1], "ts": pa.array([1, 5, 9], UTC)})
+    runner.stream("s", stream)
+    runner.table("t", pa.table({"k": [1], "w": ["old"]}))
+    query = runner.query("SELECT ISTREAM s.ts, t.w FROM s, t WHERE s.k = t.k")
+    runner.table("t", pa.table({"k": [1], "w": ["new"]}), at=5)
+    for i in range(3):
+        runner.feed({"s": stream.slice(i, 1)})
+    runner.close()
+    assert query.results().column("w").to_pylist() == ["old", "new", "new"]
+
+
+def test_versions_are_recorded_and_equal_content_is_no_version() -> None:
+    runner = Runner()
+    stream = pa.table({"k": [1, 2], "ts": pa.array([1, 2], UTC)})
+    runner.stream("s", stream)
+    rows = pa.table({"k": [1, 1, 2], "w": [1.0, 1.0, None]})
+    runner.table("t", rows)
+    runner.query("SELECT ISTREAM s.k FROM s [NOW] s JOIN t ON s.k = t.k")
+    runner.feed({"s": stream})
+    runner.table("t", rows.take([2, 0, 1]))
+    state = runner.session.coordinator.state
+    assert len(state.versions["t"]) == 1
+    runner.table("t", rows.slice(1))
+    assert [at for at, _ in state.versions["t"]][1] == 2
+    runner.session.coordinator.save(0)
+    runner.restart()
+    assert len(runner.session.coordinator.state.versions["t"]) == 2
+    with pytest.raises(DuplicateName, match="differently"):
+        runner.table("t", pa.table({"k": [1]}))
