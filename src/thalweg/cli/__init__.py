@@ -1,4 +1,4 @@
-"""The `thalweg` command: demo, run, explain, doctor, bench.
+"""The `thalweg` command: demo, run, explain, doctor, state, vacuum, bench.
 
 Exit codes: 0 all is well; 1 a refusal or a failure, said on stderr; 2 the command was misused;
 130 stopped by Ctrl-C, after a clean stop.
@@ -29,6 +29,7 @@ app = typer.Typer(
 Script = Annotated[
     Path, typer.Argument(help="A file of SQL statements; - reads them from standard input.")
 ]
+EnginePath = Annotated[str, typer.Argument(help="The path (or URL) of an engine.")]
 Master = Annotated[str | None, typer.Option(help="Spark master URL; by default all local cores.")]
 
 
@@ -104,6 +105,34 @@ def _doctor(
     from thalweg.cli.doctor import examine
 
     raise typer.Exit(examine(path, start))
+
+
+@app.command("state")
+def _state(
+    path: EnginePath,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show what an engine keeps under its path; nothing is touched, and it may be running."""
+    from thalweg.cli.state import show_state
+
+    show_state(path, json)
+
+
+@app.command("vacuum")
+def _vacuum(
+    path: EnginePath,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Change nothing, say what would be done.")
+    ] = False,
+    results_older_than: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="Also forget results committed longer ago."),
+    ] = None,
+) -> None:
+    """Remove what nothing refers to from the path of an engine that does not run."""
+    from thalweg.cli.vacuum import vacuum
+
+    vacuum(path, dry_run, results_older_than)
 
 
 @app.command("bench")

@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
 from typing import Protocol
 from urllib.parse import quote
 
@@ -24,7 +23,13 @@ from thalweg.exec.upkeep import CleanResult, CleanTask, FoldResult, MergeResult
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.physical import Leaf, QueryPlan, RoutingKind
 from thalweg.runtime import watermarks
-from thalweg.runtime.retention import fold_tasks, forget_emitted, low_water, merge_tasks
+from thalweg.runtime.retention import (
+    epochs_before,
+    fold_tasks,
+    forget_emitted,
+    low_water,
+    merge_tasks,
+)
 from thalweg.runtime.state import FAILED, RUNNING, EngineState, QueryState, StreamState
 from thalweg.store.log import LogEntry, entry_name
 from thalweg.store.manifest import State, commit_manifest
@@ -399,7 +404,7 @@ class Coordinator:
     def _forget_results(self, clock: int) -> None:
         """Results are kept for a day (`results_retain`)."""
         limit = clock - self.results_retain
-        old = set(takewhile(lambda e: self.state.clocks[e] < limit, self.state.clocks))
+        old = epochs_before(self.state.clocks, limit)
         if old:
             for key in [k for k in self.state.outputs if k.rsplit("/", 1)[1] in old]:
                 self._dropped += [p[0] for p in self.state.outputs.pop(key)]

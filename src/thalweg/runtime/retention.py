@@ -7,7 +7,7 @@ cost of a probe, grows with the logarithm of what is kept. Order among packs nev
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from thalweg.exec import slots, windows
 from thalweg.exec.frame import BEFORE_TIME
@@ -165,3 +165,8 @@ def forget_emitted(plan: QueryPlan, query: QueryState) -> list[str]:
             gone += [f for p in packs if p.meta.max_ts < low for f in p.files]
             query.slots[slot] = [p for p in packs if p.meta.max_ts >= low]
     return gone
+
+
+def epochs_before(clocks: Mapping[str, int], limit: int) -> set[str]:
+    """Epochs with output that were committed before an instant of the clock."""
+    return set(takewhile(lambda epoch: clocks[epoch] < limit, clocks))

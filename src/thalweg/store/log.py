@@ -28,6 +28,10 @@ class LogEntry:
     rejects: dict[str, tuple[PackMeta, ...]]
     clock: int
 
+    def files(self) -> set[str]:
+        """Every pack the entry names."""
+        return {p.name for ps in (*self.packs.values(), *self.rejects.values()) for p in ps}
+
     def to_json(self) -> bytes:
         return json.dumps(
             {

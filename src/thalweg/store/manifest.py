@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from thalweg.errors import FormatTooNew, PathInUse
+from thalweg.errors import FormatTooNew, PathError, PathInUse
 from thalweg.store.storage import Storage
 
 FOLDER = "manifests"
@@ -24,21 +24,23 @@ def manifest_name(epoch: int, whole: bool = False) -> str:
     return f"{FOLDER}/{epoch:012d}{'.whole' if whole else ''}.json"
 
 
-def refuse_newer(storage: Storage) -> None:
-    """Refuse a path of a newer version, before anything in it is touched."""
-    if storage.exists(FORMAT_FILE):
-        found = json.loads(storage.read(FORMAT_FILE))["format"]
-        if found > FORMAT:
-            raise FormatTooNew(
-                f"the path has format {found}, this version reads up to {FORMAT}",
-                remedy="upgrade Thalweg, or use another path; nothing was changed",
-            )
+def refuse_newer(storage: Storage) -> int | None:
+    """Refuse a path of a newer version, before anything in it is touched; else its format, None
+    on a path without one."""
+    if not storage.exists(FORMAT_FILE):
+        return None
+    found = int(json.loads(storage.read(FORMAT_FILE))["format"])
+    if found > FORMAT:
+        raise FormatTooNew(
+            f"the path has format {found}, this version reads up to {FORMAT}",
+            remedy="upgrade Thalweg, or use another path; nothing was changed",
+        )
+    return found
 
 
 def check_format(storage: Storage) -> None:
     """Refuse a newer format; mark a fresh path with ours."""
-    refuse_newer(storage)
-    if not storage.exists(FORMAT_FILE):
+    if refuse_newer(storage) is None:
         storage.create(FORMAT_FILE, json.dumps({"format": FORMAT}).encode())
 
 
@@ -73,16 +75,20 @@ def commit_manifest(storage: Storage, epoch: int, old: State, new: State) -> Non
             remedy="another engine runs on this path: stop it, or use another path",
         )
     if epoch % CHECKPOINT_EVERY == 0:
-        storage.create(manifest_name(epoch, whole=True), json.dumps(new).encode())
-        forget_before(storage, epoch)
+        write_whole(storage, epoch, new)
 
 
-def forget_before(storage: Storage, epoch: int) -> None:
-    """Drop manifests that a later whole one makes superfluous."""
+def write_whole(storage: Storage, epoch: int, state: State) -> None:
+    """Write a committed epoch's whole state and drop the manifests it makes superfluous."""
+    storage.create(manifest_name(epoch, whole=True), json.dumps(state).encode())
+    for name in superseded(storage, epoch):
+        storage.delete(name)
+
+
+def superseded(storage: Storage, epoch: int) -> list[str]:
+    """Manifests that nobody needs once this epoch has a whole one."""
     limit = manifest_name(epoch)
-    for name in storage.listing(FOLDER):
-        if name < limit:
-            storage.delete(name)
+    return [name for name in storage.listing(FOLDER) if name < limit]
 
 
 def load(storage: Storage) -> tuple[int, State]:
@@ -96,9 +102,19 @@ def load(storage: Storage) -> tuple[int, State]:
         state = json.loads(storage.read(wholes[-1]))
     for name in names:
         if not name.endswith(".whole.json") and _number(name) > epoch:
+            _refuse_gap(epoch + 1, _number(name))
             state = apply(state, json.loads(storage.read(name)))
             epoch = _number(name)
     return epoch, state
+
+
+def _refuse_gap(wanted: int, found: int) -> None:
+    """Epochs are numbered without gaps: differences over one would give a state that never was."""
+    if found != wanted:
+        raise PathError(
+            f"the manifest of epoch {wanted} is missing, though there is one of epoch {found}",
+            remedy="restore the manifests folder from a copy; nothing was changed",
+        )
 
 
 def _number(name: str) -> int:

@@ -29,6 +29,7 @@ class Storage(Protocol):
     def create(self, name: str, data: bytes) -> bool: ...
     def read(self, name: str) -> bytes: ...
     def exists(self, name: str) -> bool: ...
+    def size(self, name: str) -> int: ...
     def listing(self, folder: str) -> list[str]: ...
     def delete(self, name: str) -> None: ...
 
@@ -94,6 +95,9 @@ class LocalStorage:
     def exists(self, name: str) -> bool:
         return self._path(name).exists()
 
+    def size(self, name: str) -> int:
+        return self._path(name).stat().st_size
+
     def listing(self, folder: str) -> list[str]:
         base = self._path(folder)
         if not base.is_dir():
@@ -157,6 +161,10 @@ class RemoteStorage:
         fs, root = self._fs()
         return bool(fs.exists(f"{root}/{name}"))
 
+    def size(self, name: str) -> int:
+        fs, root = self._fs()
+        return int(fs.size(f"{root}/{name}"))
+
     def listing(self, folder: str) -> list[str]:
         fs, root = self._fs()
         base = f"{root}/{folder}"
@@ -194,6 +202,10 @@ class MemoryStorage:
 
     def exists(self, name: str) -> bool:
         return name in self.files
+
+    def size(self, name: str) -> int:
+        held = self.files[name]
+        return len(held) if isinstance(held, bytes) else int(held.nbytes)
 
     def listing(self, folder: str) -> list[str]:
         return sorted(n for n in self.files if n.startswith(folder + "/"))

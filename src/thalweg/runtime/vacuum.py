@@ -1,0 +1,133 @@
+"""Removing from a path what it does not need: a plan first, then its deeds.
+
+Results are forgotten by a commit before any of their files goes, so a vacuum that dies anywhere
+leaves a path that opens. What a callback may still have to see is kept, however old.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from thalweg.runtime.inspection import Files
+from thalweg.runtime.opening import PACK_FOLDERS, leftovers, sweep
+from thalweg.runtime.retention import epochs_before
+from thalweg.runtime.state import EngineState
+from thalweg.store import manifest
+from thalweg.store.log import entries_from
+from thalweg.store.storage import DRAFTS, LocalStorage, Storage
+
+
+@dataclass(frozen=True, slots=True)
+class VacuumPlan:
+    """What a vacuum does. `before` and `after` are the committed state and the one to commit, the
+    same if no result is forgotten; `written` is the size of the whole manifest, None for none."""
+
+    epoch: int
+    before: manifest.State
+    after: manifest.State
+    orphans: Files
+    results: Files
+    result_epochs: int
+    undelivered: int
+    manifests: Files
+    written: int | None
+    folders: tuple[str, ...]
+
+    @property
+    def is_commit(self) -> bool:
+        return self.result_epochs > 0
+
+    @property
+    def freed(self) -> int:
+        """Bytes fewer on disk afterwards; manifests written for it are taken off."""
+        removed = self.orphans.bytes + self.results.bytes + self.manifests.bytes
+        return removed - (self.written or 0) - (len(self._difference) if self.is_commit else 0)
+
+    @property
+    def _difference(self) -> bytes:
+        return json.dumps(manifest.difference(self.before, self.after)).encode()
+
+    @property
+    def is_idle(self) -> bool:
+        found = (self.orphans.files, self.results.files, self.manifests.files, len(self.folders))
+        return not any(found) and not self.is_commit
+
+
+def plan_vacuum(storage: Storage, results_before: int | None, clock: int) -> VacuumPlan:
+    """Look at a path nobody is working on; results committed before an instant are given up."""
+    epoch, before = manifest.load(storage)
+    after, forgotten, undelivered = before, set[str](), 0
+    if results_before is not None and before:
+        after, forgotten, undelivered = _without_results(before, results_before)
+    if forgotten:
+        epoch += 1
+        after = {**after, "epoch": epoch, "clock": clock}
+    state = EngineState.from_json(after)
+    names = [n for folder in (*PACK_FOLDERS, DRAFTS) for n in storage.listing(folder)]
+    gone = leftovers(names, state, entries_from(storage, state.next_seq))
+    results = {p[0] for key in forgotten for p in before["outputs"][key]} & set(gone)
+    old = manifest.superseded(storage, epoch)
+    sizes = {n: storage.size(n) for n in (*gone, *old)}
+    return VacuumPlan(
+        epoch=epoch,
+        before=before,
+        after=after,
+        orphans=Files.of((n for n in gone if n not in results), sizes),
+        results=Files.of(results, sizes),
+        result_epochs=len({_epoch_of(key) for key in forgotten}),
+        undelivered=undelivered,
+        manifests=Files.of(old, sizes),
+        written=len(json.dumps(after)) if old else None,
+        folders=_empty_folders(storage, set(gone)),
+    )
+
+
+def carry_out(storage: Storage, plan: VacuumPlan) -> None:
+    """First the commits, then the deletions: nothing that is referred to is ever missing."""
+    if plan.is_commit:
+        manifest.commit_manifest(storage, plan.epoch, plan.before, plan.after)
+    if plan.written is not None:
+        manifest.write_whole(storage, plan.epoch, plan.after)
+    sweep(storage, EngineState.from_json(plan.after))
+    for folder in plan.folders:
+        with contextlib.suppress(OSError):
+            Path(folder).rmdir()
+
+
+def _without_results(before: manifest.State, limit: int) -> tuple[manifest.State, set[str], int]:
+    """The state without old results, the keys forgotten, and how many epochs had to stay."""
+    old = epochs_before(before["clocks"], limit)
+    due = {key for key in before["outputs"] if _epoch_of(key) in old}
+    kept = {key for key in due if not _is_delivered(before, key)}
+    staying = {_epoch_of(key) for key in kept}
+    outputs = {k: v for k, v in before["outputs"].items() if k not in due - kept}
+    clocks = {e: c for e, c in before["clocks"].items() if e not in old or e in staying}
+    return {**before, "outputs": outputs, "clocks": clocks}, due - kept, len(staying)
+
+
+def _is_delivered(state: manifest.State, key: str) -> bool:
+    query = state["queries"].get(key.rsplit("/", 1)[0])
+    return query is None or int(_epoch_of(key)) <= query["delivered"]
+
+
+def _epoch_of(key: str) -> str:
+    return key.rsplit("/", 1)[1]
+
+
+def _empty_folders(storage: Storage, gone: Collection[str]) -> tuple[str, ...]:
+    """Folders of ours that hold nothing but what goes, the innermost first."""
+    if not isinstance(storage, LocalStorage):
+        return ()
+    found: list[str] = []
+    for folder in PACK_FOLDERS:
+        for here, inner, files in os.walk(Path(storage.root, folder), topdown=False):
+            names = [Path(here, f).relative_to(storage.root).as_posix() for f in files]
+            subfolders = [str(Path(here, i)) for i in inner]
+            if all(n in gone for n in names) and all(s in found for s in subfolders):
+                found.append(here)
+    return tuple(found)
