@@ -10,13 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from thalweg import errors
+from thalweg.config import Config
 from thalweg.errors import ThalwegError
 
 if TYPE_CHECKING:
     from thalweg.spark.engine import Engine
 
 __version__ = "0.1.0"
-__all__ = ["Engine", "ThalwegError", "errors"]
+__all__ = ["Config", "Engine", "ThalwegError", "errors"]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,7 +17,8 @@ from rich.console import Console
 from rich.text import Text
 
 from thalweg import __version__
-from thalweg.errors import ThalwegError
+from thalweg.config import Config
+from thalweg.errors import ConfigError, ThalwegError
 
 NEEDED = {
     "pyspark": "pip install 'thalweg[spark]'",
@@ -49,6 +50,7 @@ def examine(path: Path | None = None, start: bool = False, console: Console | No
     for finding in findings(path, start):
         _print(console, finding)
         worst = FATAL if FATAL in (worst, finding.state) else worst
+    _print_config(console)
     _print_settings(console)
     if worst == FATAL:
         console.print("\nThalweg cannot run here yet: see the remedies above.", style="red")
@@ -64,6 +66,7 @@ def findings(path: Path | None = None, start: bool = False) -> Iterator[Finding]
     for package, remedy in NEEDED.items():
         yield _package(package, remedy)
     yield _java()
+    yield _config()
     yield _kernels()
     yield _memory()
     yield from _place(path or Path(tempfile.gettempdir()))
@@ -95,6 +98,14 @@ def _java() -> Finding:
     except ThalwegError as error:
         return Finding(FATAL, "Java", error.message, error.remedy)
     return Finding(GOOD, "Java", f"{version} ({where})")
+
+
+def _config() -> Finding:
+    try:
+        changed = [s.name for s in Config.load().describe() if s.origin != "default"]
+    except ConfigError as error:
+        return Finding(FATAL, "settings", error.message, error.remedy)
+    return Finding(GOOD, "settings", f"changed: {', '.join(changed)}" if changed else "defaults")
 
 
 def _kernels() -> Finding:
@@ -176,6 +187,18 @@ def _commit_twice(folder: Path) -> None:
     finally:
         draft.unlink(missing_ok=True)
         name.unlink(missing_ok=True)
+
+
+def _print_config(console: Console) -> None:
+    """Every setting and where its value comes from; one that is refused was reported above."""
+    try:
+        settings = Config.load().describe()
+    except ConfigError:
+        return
+    console.print("\nSettings of the engine, and where each comes from:")
+    for one in settings:
+        text = Text.assemble(f"  {one.name} = {one.shown}", (f"  ({one.origin})", "dim"))
+        console.print(text, soft_wrap=True)
 
 
 def _print_settings(console: Console) -> None:

@@ -14,7 +14,9 @@ from thalweg.plan.types import type_named
 FILE_FORMATS = ("parquet", "csv", "json")
 
 
-def stream_definition(statement: ast.CreateStream, text: str) -> StreamDef:
+def stream_definition(
+    statement: ast.CreateStream, text: str, default_idle: int | None = DEFAULT_IDLE
+) -> StreamDef:
     if statement.name.startswith("__"):
         raise ConfigError(f"{statement.name}: names starting with __ are reserved").at(
             text, *place(text, statement.at)
@@ -24,7 +26,7 @@ def stream_definition(statement: ast.CreateStream, text: str) -> StreamDef:
         timestamp = names.get(statement.timestamp.lower(), statement.timestamp)
     else:
         timestamp = None
-    idle = None if statement.idle_never else (statement.idle or DEFAULT_IDLE)
+    idle = None if statement.idle_never else (statement.idle or default_idle)
     try:
         return StreamDef(
             statement.name,
