@@ -24,6 +24,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from thalweg.config import Config
 from thalweg.demo import check
 from thalweg.demo.board import Board, framed, live_view
 from thalweg.demo.check import Audit
@@ -90,7 +91,7 @@ def demo(
     began = time.monotonic()
     _introduce(console)
     with tempfile.TemporaryDirectory(prefix="thalweg-demo-") as folder:
-        with local_engine(console, master) as engine:
+        with local_engine(console, master, config=Config()) as engine:
             feed = Feed(Path(folder), seconds)
             _define(engine, Path(folder))
             board = Board(engine, "revenue")

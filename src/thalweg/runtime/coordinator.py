@@ -10,10 +10,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import quote
 
+from thalweg.config import RESULTS_RETAIN
 from thalweg.errors import ConfigError
 from thalweg.exec import slots
 from thalweg.exec.expressions import UserFunction
@@ -23,6 +23,8 @@ from thalweg.exec.upkeep import CleanResult, CleanTask, FoldResult, MergeResult
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.physical import Leaf, QueryPlan, RoutingKind
 from thalweg.runtime import watermarks
+from thalweg.runtime.report import EpochReport as EpochReport
+from thalweg.runtime.report import growth, state_bytes, tallies
 from thalweg.runtime.retention import (
     epochs_before,
     fold_tasks,
@@ -36,8 +38,6 @@ from thalweg.store.manifest import State, commit_manifest
 from thalweg.store.packs import FULL_RANGE, Key, PackMeta, hash_ranges
 from thalweg.store.storage import Storage
 
-RESULTS_RETAIN = 86_400_000_000
-
 
 class Executor(Protocol):
     """Runs lists of jobs, each list in one place, and returns their results in order."""
@@ -45,24 +45,6 @@ class Executor(Protocol):
     def run(
         self, batches: Sequence[Sequence[Job]], functions: Mapping[str, UserFunction]
     ) -> list[list[Result]]: ...
-
-
-@dataclass(slots=True)
-class EpochReport:
-    """What an epoch did, for progress and tests.
-
-    `own_seconds` is driver code of ours (epoch and ingest) outside the executor's jobs.
-    """
-
-    epoch: int
-    rows_in: int
-    rows_out: dict[str, int]
-    late: int
-    rejected: int
-    seconds: float
-    step_seconds: float
-    own_seconds: float = 0.0
-    outputs: dict[str, list[PackMeta]] = field(default_factory=dict)
 
 
 class Coordinator:
@@ -90,6 +72,7 @@ class Coordinator:
         self._under_way = False
         self._dropped: list[str] = []
         self._away = 0.0
+        self._commit_seconds = 0.0
         self.results_retain = RESULTS_RETAIN
 
     # -- registration ------------------------------------------------------------------------
@@ -146,6 +129,7 @@ class Coordinator:
     ) -> EpochReport | None:
         begun = time.perf_counter()
         self._away = 0.0
+        before = tallies(self.state)
         rows, late, rejected = self._take_in(entries, clock)
         frontiers = self._advance(clock, close=close, live=live)
         moving = {n: f for n, f in frontiers.items() if f > self.state.queries[n].frontier}
@@ -164,8 +148,11 @@ class Coordinator:
         seconds = time.perf_counter() - begun
         own = seconds - self._away
         return EpochReport(
-            number, rows, counts, late, rejected, seconds, step_seconds, own, outputs
-        )
+            number, rows, counts, late, rejected, seconds, step_seconds, own, outputs,
+            commit_seconds=self._commit_seconds,
+            state_bytes=state_bytes(self.state),
+            **growth(before, tallies(self.state)),
+        )  # fmt: skip
 
     def _run(self, batches: Sequence[Sequence[Job]]) -> list[list[Result]]:
         begun = time.perf_counter()
@@ -430,7 +417,9 @@ class Coordinator:
         self.state.epoch = number
         self.state.clock = clock
         new = self.state.to_json()
+        begun = time.perf_counter()
         commit_manifest(self.storage, number, self.committed, new)
+        self._commit_seconds = time.perf_counter() - begun
         self.committed = new
         for name in self._dropped:
             self.storage.delete(name)

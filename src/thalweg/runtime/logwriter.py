@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ class LogWriter:
         self._under_way = 0
         self.was_quiet = True
         self._own_seconds = 0.0
+        self._ingest_seconds: dict[int, float] = {}
+        self._taken_seconds = 0.0
         self._failed = False
         self.next_seq = next_seq
         for entry in entries_from(storage, next_seq):
@@ -53,7 +56,9 @@ class LogWriter:
         packs: Mapping[str, list[PackMeta]],
         rejects: Mapping[str, list[PackMeta]],
         clock: int,
+        begun: float | None = None,
     ) -> None:
+        """Add a batch; `begun` is when reading it began (`time.perf_counter`)."""
         with self._changed:
             seq = self.next_seq
             entry = LogEntry(
@@ -63,6 +68,8 @@ class LogWriter:
             self.next_seq = seq + 1
             self._sources[source[0]] = source[1]
             self._pending.append(entry)
+            if begun is not None:
+                self._ingest_seconds[seq] = time.perf_counter() - begun
             self._changed.notify_all()
 
     @contextmanager
@@ -92,6 +99,7 @@ class LogWriter:
             self._changed.wait_for(lambda: bool(self._pending) or self._stopped, timeout)
             found = list(self._pending)
             self.was_quiet = self._under_way == 0
+            self._taken_seconds += sum(self._ingest_seconds.pop(e.seq, 0.0) for e in found)
             self._pending.clear()
             self._changed.notify_all()
             return found
@@ -104,6 +112,12 @@ class LogWriter:
     def taken_own_seconds(self) -> float:
         with self._changed:
             found, self._own_seconds = self._own_seconds, 0.0
+            return found
+
+    def taken_ingest_seconds(self) -> float:
+        """How long reading took, of the batches taken since the last time this was asked."""
+        with self._changed:
+            found, self._taken_seconds = self._taken_seconds, 0.0
             return found
 
     def stop(self) -> None:

@@ -6,23 +6,35 @@ import threading
 import time
 from collections.abc import Callable
 
+from thalweg.config import POLL_SECONDS, TICK_SECONDS
 from thalweg.runtime.coordinator import EpochReport, wall_clock
+from thalweg.runtime.listeners import Listeners
 from thalweg.runtime.logwriter import LogWriter
 from thalweg.runtime.session import Query, Session
 from thalweg.store.packs import PackMeta
 
-POLL_SECONDS = 0.1
-TICK_SECONDS = 0.5
 Progress = Callable[[EpochReport], object]
 
 
 class EpochLoop:
     """Runs epochs in this thread (`drain`) or in the background."""
 
-    def __init__(self, session: Session, log: LogWriter, progress: Progress | None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        log: LogWriter,
+        progress: Progress | None,
+        *,
+        listeners: Listeners | None = None,
+        poll_seconds: float = POLL_SECONDS,
+        tick_seconds: float = TICK_SECONDS,
+    ) -> None:
         self.session = session
         self.log = log
         self.progress = progress
+        self.listeners = listeners or Listeners()
+        self.poll_seconds = poll_seconds
+        self.tick_seconds = tick_seconds
         self.failure: BaseException | None = None
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -65,9 +77,9 @@ class EpochLoop:
             self.log.fail()
 
     def _once(self) -> None:
-        entries = self.log.take(POLL_SECONDS)
+        entries = self.log.take(self.poll_seconds)
         now = time.monotonic()
-        if not entries and now - self._last_tick < TICK_SECONDS:
+        if not entries and now - self._last_tick < self.tick_seconds:
             return
         self._last_tick = now
         clock = wall_clock()
@@ -92,9 +104,11 @@ class EpochLoop:
         if report is None:
             return
         report.own_seconds += self.log.taken_own_seconds()
+        report.ingest_seconds = self.log.taken_ingest_seconds()
         self._deliver(report.epoch)
         if self.progress is not None:
             self.progress(report)
+        self.listeners.tell(report)
 
     def _deliver(self, epoch: int) -> None:
         """Callbacks see only committed output; the mark goes into the next manifest."""

@@ -25,6 +25,7 @@ from thalweg.lang.definitions import stream_definition
 from thalweg.lang.parser import parse, parse_query
 from thalweg.plan.bounded import verdict
 from thalweg.plan.catalog import (
+    DEFAULT_IDLE,
     Catalog,
     FunctionDef,
     SourceSpec,
@@ -115,6 +116,7 @@ class Session:
     coordinator: Coordinator
     storage: Storage
     queries: dict[str, Query] = field(default_factory=dict)
+    default_idle: int | None = DEFAULT_IDLE
 
     @property
     def tables(self) -> Tables:
@@ -289,7 +291,7 @@ class Session:
 
     def execute(self, statement: ast.Statement, text: str) -> Any:
         if isinstance(statement, ast.CreateStream):
-            return self.create_stream(stream_definition(statement, text))
+            return self.create_stream(stream_definition(statement, text, self.default_idle))
         if isinstance(statement, ast.CreateTable):
             return self.create_table(statement, text)
         if isinstance(statement, ast.CreateQuery):

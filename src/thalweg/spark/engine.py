@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from thalweg.config import Config
 from thalweg.errors import ConfigError, GroupMismatch, SourceError, ThalwegError, TypeMismatch
 from thalweg.lang import ast
 from thalweg.lang.definitions import fields_of, source_spec
@@ -20,6 +21,7 @@ from thalweg.plan.catalog import Catalog, StreamDef, TableDef
 from thalweg.plan.logical import Field, Schema
 from thalweg.plan.types import type_named
 from thalweg.runtime.coordinator import Coordinator
+from thalweg.runtime.listeners import Listener, Listeners
 from thalweg.runtime.logwriter import LogWriter
 from thalweg.runtime.loop import EpochLoop
 from thalweg.runtime.opening import claim, load_state, release, sweep
@@ -74,6 +76,9 @@ class Engine:
     durable
         Force local files to disk before they count, so that they survive a power failure and not
         only the death of processes; by default so for a given path, not for a temporary one.
+    config
+        All settings, these among them; by default from `thalweg.toml` and the environment (see
+        `Config.load`). Arguments given here win.
 
     Examples
     --------
@@ -91,17 +96,25 @@ class Engine:
         parallelism: int | None = None,
         *,
         durable: bool | None = None,
+        config: Config | None = None,
     ) -> None:
         self._own_spark = spark is None or isinstance(spark, str)
-        self._temporary = tempfile.mkdtemp(prefix="thalweg-") if path is None else None
-        self.path = str(self._temporary or path)
+        self.config = config = (Config.load() if config is None else config).given(
+            path=path,
+            master=spark if isinstance(spark, str) else None,
+            parallelism=parallelism,
+            durable=durable,
+        )
+        self._temporary = tempfile.mkdtemp(prefix="thalweg-") if config.path is None else None
+        self.path = str(self._temporary or config.path)
         self._lock: Any = None
-        storage = open_storage(self.path, path is not None if durable is None else durable)
+        lasting = config.path is not None if config.durable is None else config.durable
+        storage = open_storage(self.path, lasting)
         self._lock = claim(storage)
         try:
             state = load_state(storage)
             self.spark = (
-                create_session(spark if isinstance(spark, str) else None)
+                create_session(config.master)
                 if spark is None or isinstance(spark, str)
                 else _classic(spark)
             )
@@ -109,17 +122,19 @@ class Engine:
             release(self._lock)
             self._remove_temporary()
             raise
-        self.parallelism = parallelism or self.spark.sparkContext.defaultParallelism
+        self.parallelism = config.parallelism or self.spark.sparkContext.defaultParallelism
         sweep(storage, state)
         self._storage = storage
         executor = executor_for(self.spark, storage, self.parallelism)
         coordinator = Coordinator(storage, Catalog(), executor, state, self.parallelism)
-        self.session = EngineSession(coordinator, storage)
+        coordinator.results_retain = config.results_retain
+        self.session = EngineSession(coordinator, storage, default_idle=config.idle)
         self.session.engine = self
         self._log = LogWriter(storage, state.next_seq, state.sources)
         self._inputs: dict[str, StreamInput] = {}
         self._groups: dict[int, IngestGroup] = {}
         self._loop: EpochLoop | None = None
+        self._listeners = Listeners()
         self._closed = False
 
     # -- streams, tables, functions ----------------------------------------------------------
@@ -149,6 +164,7 @@ class Engine:
                 remedy="use spark.readStream, or engine.table() for static data",
             )
         fields = _spark_fields(df)
+        options.setdefault("idle", self.config.idle)
         definition = make_stream(
             name, fields, timestamp, lateness=lateness, key=key, retain=retain, **options
         )
@@ -209,6 +225,17 @@ class Engine:
 
     # -- running -----------------------------------------------------------------------------
 
+    def add_listener(self, listener: Listener) -> None:
+        """Call this with each epoch's report, in every run from now on, until it is removed.
+
+        Listeners run in the engine's thread after the commit. One that raises is logged once and
+        left out; an error in `progress`, in contrast, stops the run.
+        """
+        self._listeners.add(listener)
+
+    def remove_listener(self, listener: Listener) -> None:
+        self._listeners.remove(listener)
+
     def run(self, progress: Any = None) -> None:
         """Drain the sources, close, return. `progress` is called with each epoch's report."""
         loop = self._started(available_now=True, progress=progress)
@@ -256,7 +283,14 @@ class Engine:
         self._check_resumed_queries()
         self._groups = self._form_groups()
         self._log.resume()
-        loop = EpochLoop(self.session, self._log, progress)
+        loop = EpochLoop(
+            self.session,
+            self._log,
+            progress,
+            listeners=self._listeners,
+            poll_seconds=self.config.poll_seconds,
+            tick_seconds=self.config.tick_seconds,
+        )
         loop.save_definitions()
         try:
             for group in self._groups.values():

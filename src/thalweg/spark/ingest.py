@@ -150,7 +150,7 @@ class IngestGroup:
             for name, found in result.items():
                 packs.setdefault(name, []).extend(found.packs)
                 rejects.setdefault(name, []).extend(found.rejects)
-        self.log.append(self.number, (query_id, batch), packs, rejects, clock)
+        self.log.append(self.number, (query_id, batch), packs, rejects, clock, begun)
         self.log.note_own_seconds(time.perf_counter() - begun - away)
 
     def _read_there(self, maps: tuple[SlotMap, ...], frame: DataFrame) -> list[dict[str, Ingested]]:

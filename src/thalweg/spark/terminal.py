@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from thalweg.config import Config
 from thalweg.errors import SourceError
 
 if TYPE_CHECKING:
@@ -45,7 +46,10 @@ def bar(value: float, top: float, width: int) -> str:
 
 @contextmanager
 def local_engine(
-    console: Console, master: str | None = None, path: str | None = None
+    console: Console,
+    master: str | None = None,
+    path: str | None = None,
+    config: Config | None = None,
 ) -> Iterator[Engine]:
     """An engine on a Spark of its own: started with a word of patience, stopped whatever happens.
 
@@ -54,14 +58,14 @@ def local_engine(
     from pyspark import SparkContext
 
     from thalweg.spark.engine import Engine
-    from thalweg.spark.settings import DEFAULT_MASTER, spark_log
+    from thalweg.spark.settings import spark_log
 
     for noisy in ("py4j", "pyspark"):
         logging.getLogger(noisy).setLevel(logging.CRITICAL)
     before = SparkContext._gateway
     try:
         with console.status("Starting Spark ..."):
-            engine = Engine(master or DEFAULT_MASTER, path)
+            engine = Engine(master, path, config=config)
         _own_interrupts()
         try:
             yield engine
