@@ -153,7 +153,8 @@ def test_help_and_version() -> None:
     runner = CliRunner()
     shown = runner.invoke(app, ["--help"])
     assert shown.exit_code == 0
-    assert all(c in shown.output for c in ("demo", "run", "explain", "doctor", "bench"))
+    commands = ("demo", "run", "explain", "doctor", "state", "vacuum", "bench")
+    assert all(c in shown.output for c in commands)
     assert runner.invoke(app, ["--version"]).output == "thalweg 0.1.0\n"
 
 

@@ -52,6 +52,36 @@ def test_results_appear_while_time_passes(spark: Any, tmp_path: Path) -> None:
         assert [committed for _, committed in seen] == list(range(1, len(seen) + 1))
 
 
+def test_listeners_follow_an_engine(spark: Any, tmp_path: Path) -> None:
+    """Settings reach the engine; every epoch is told to all, and one that raises harms nobody."""
+    folder = write_files(tmp_path / "files", rows(1, 2, 3, 4), (2,))
+    heard: list[dict[str, Any]] = []
+    failed: list[int] = []
+
+    def broken(report: Any) -> None:
+        failed.append(report.epoch)
+        raise RuntimeError("not my day")
+
+    config = tw.Config.load(
+        env={}, parallelism=2, results_retain="2 h", idle="never", path="unused"
+    )
+    with tw.Engine(spark, tmp_path / "path", parallelism=1, config=config) as engine:
+        assert (engine.path, engine.parallelism) == (str(tmp_path / "path"), 1)
+        assert engine.session.coordinator.results_retain == 7200 * SECOND
+        stream = engine.stream("s", file_frame(spark, folder, schema=SCHEMA), "ts")
+        assert stream.idle is None
+        query = engine.query("SELECT id FROM s", "all")
+        engine.add_listener(broken)
+        engine.add_listener(lambda report: heard.append(report.to_dict()))
+        engine.run()
+        engine.remove_listener(broken)
+        assert query.results().num_rows == 4
+    assert len(failed) == 1
+    assert sum(r["rows_in"] for r in heard) == sum(r["rows_out"].get("all", 0) for r in heard) == 4
+    assert sum(r["ingest_seconds"] for r in heard) > 0
+    assert all(r["commit_seconds"] > 0 for r in heard)
+
+
 def test_time_away_is_not_silence(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
