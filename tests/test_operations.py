@@ -88,9 +88,12 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "path"
 
 
-def snapshot(path: Path) -> dict[str, bytes | None]:
+def snapshot(path: Path) -> dict[str, tuple[bytes, int] | None]:
+    """Every file with its content and when it was last written, every folder."""
     return {
-        p.relative_to(path).as_posix(): p.read_bytes() if p.is_file() else None
+        p.relative_to(path).as_posix(): (p.read_bytes(), p.stat().st_mtime_ns)
+        if p.is_file()
+        else None
         for p in path.rglob("*")
     }
 
@@ -306,6 +309,8 @@ def test_results_no_callback_has_seen_stay(tmp_path: Path) -> None:
     driver.batch(10, clock=2 * SECOND, delivered=False)
     driver.end()
     older_than(path, DAY)
+    plan = plan_vacuum(LocalStorage(str(path)), DAY, 5 * DAY)
+    assert (plan.result_epochs, plan.undelivered, plan.is_idle) == (0, 1, True)
     again = Driver(path)
     assert len(again.coordinator.state.clocks) == 1
     seen: list[pa.Table] = []

@@ -62,9 +62,10 @@ def test_listeners_follow_an_engine(spark: Any, tmp_path: Path) -> None:
         failed.append(report.epoch)
         raise RuntimeError("not my day")
 
-    config = tw.Config.load(
-        env={}, parallelism=2, results_retain="2 h", idle="never", path="unused"
-    )
+    config = tw.Config(
+        path="unused", parallelism=2, results_retain=7200 * SECOND, idle=None,
+        tick_seconds=0.25, poll_seconds=0.05,
+    )  # fmt: skip
     with tw.Engine(spark, tmp_path / "path", parallelism=1, config=config) as engine:
         assert (engine.path, engine.parallelism) == (str(tmp_path / "path"), 1)
         assert engine.session.coordinator.results_retain == 7200 * SECOND
@@ -76,6 +77,10 @@ def test_listeners_follow_an_engine(spark: Any, tmp_path: Path) -> None:
         engine.run()
         engine.remove_listener(broken)
         assert query.results().num_rows == 4
+        engine.start()
+        assert engine._loop is not None
+        assert (engine._loop.tick_seconds, engine._loop.poll_seconds) == (0.25, 0.05)
+        engine.stop()
     assert len(failed) == 1
     assert sum(r["rows_in"] for r in heard) == sum(r["rows_out"].get("all", 0) for r in heard) == 4
     assert sum(r["ingest_seconds"] for r in heard) > 0
