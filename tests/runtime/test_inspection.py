@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from thalweg.errors import FormatTooNew, PathError
-from thalweg.runtime.inspection import Files, PathView, inspect, instant
+from thalweg.exec import slots
+from thalweg.runtime.inspection import SLOT_WORDS, Files, PathView, inspect, instant
 from thalweg.runtime.opening import claim, release
 from thalweg.runtime.state import EngineState
 from thalweg.store import manifest
@@ -232,6 +233,12 @@ def test_readings_during_dropping_are_taken_again(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(manifest, "load", first_torn)
     assert inspect(storage).epoch == 3
     assert len(calls) == 2
+
+
+def test_every_kind_of_state_has_words() -> None:
+    kinds = {v for k, v in vars(slots).items() if k.isupper() and isinstance(v, str)}
+    assert slots.GROUPS in kinds
+    assert kinds <= set(SLOT_WORDS)
 
 
 def test_instants() -> None:

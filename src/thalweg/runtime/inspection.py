@@ -34,6 +34,7 @@ SLOT_WORDS = {
     slots.STREAM: "stream of a subquery",
     slots.LEAF: "content of a row window",
     slots.BAG: "answer as it stands",
+    "last": "last rows of partitions",
 }
 Sizes = Mapping[str, int]
 
