@@ -115,6 +115,10 @@ class CheckpointLost(PathError):
     """The ingest checkpoint of a known group is missing or another one's."""
 
 
+class SinkFailed(ThalwegError):
+    """Output is committed but could not be handed over; the next run tries again."""
+
+
 class QueryFailed(ThalwegError):
     """A query's own code failed; the other queries go on."""
 

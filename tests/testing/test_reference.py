@@ -73,7 +73,9 @@ def pick(node: Node, *names: str) -> Project:
 
 
 def agg(name: str, function: str, argument: Expr | None, dtype: DataType) -> NamedAggregate:
-    return NamedAggregate(name, AggregateCall(dtype, True, function, argument))
+    return NamedAggregate(
+        name, AggregateCall(dtype, True, function, () if argument is None else (argument,))
+    )
 
 
 def run(

@@ -26,6 +26,7 @@ from thalweg.exec.frame import (
 )
 from thalweg.exec.leaf import InstantSet, Matches, Needles
 from thalweg.exec.ordering import row_codes
+from thalweg.exec.vector import arrow_vector
 from thalweg.plan.physical import Leaf
 from thalweg.store import native
 from thalweg.store.hashing import Hashes, hash_columns
@@ -172,3 +173,17 @@ def _summed(needle: Ints, frame: Frame, weight: Ints) -> tuple[Ints, Ints]:
     total = np.add.reduceat(weight[order], starts)
     alive = np.flatnonzero(total > 0)
     return order[starts[alive]], total[alive]
+
+
+def summed(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Rows of equal content as one, their weights added; those that cancel are gone."""
+    vectors = [arrow_vector(table, name) for name in columns]
+    _, first, code = np.unique(
+        row_codes(vectors, table.num_rows), return_index=True, return_inverse=True
+    )
+    weight = np.zeros(len(first), np.int64)
+    np.add.at(weight, code.reshape(-1), table.column(WEIGHT).to_numpy())
+    kept = np.flatnonzero(weight)
+    rows = table.take(pa.array(first[kept]))
+    at = rows.column_names.index(WEIGHT)
+    return rows.set_column(at, WEIGHT, pa.array(weight[kept]))

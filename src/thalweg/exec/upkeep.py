@@ -12,11 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from thalweg.exec.derived import WEIGHT
+from thalweg.exec.derived import WEIGHT, summed
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.groupstate import HASH, ROWS, SECOND, StatePack
-from thalweg.exec.ordering import row_codes
-from thalweg.exec.vector import arrow_vector
 from thalweg.store.packs import TIME, Key, PackCache, PackMeta, arrange, write_pack
 
 
@@ -159,7 +157,7 @@ def fold_rows(
     names = [*task.columns, *([WEIGHT] if task.weighted else []), TIME]
     tables = [cache.open(p.meta.name).table.select(names) for p in task.packs]
     whole = pa.concat_tables(tables).combine_chunks()
-    whole = _summed(whole, task.columns) if task.weighted else _since(whole, task.low)
+    whole = summed(whole, task.columns) if task.weighted else _since(whole, task.low)
     old = tuple(p.meta.name for p in task.packs)
     if not whole.num_rows:
         return FoldResult(task.query, task.slot, old, None)
@@ -171,20 +169,6 @@ def fold_rows(
 
 def _since(table: pa.Table, low: int) -> pa.Table:
     return table.take(pa.array(np.flatnonzero(table.column(TIME).to_numpy() >= low)))
-
-
-def _summed(table: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Rows of equal content as one, their weights added; those that cancel are gone."""
-    vectors = [arrow_vector(table, name) for name in columns]
-    _, first, code = np.unique(
-        row_codes(vectors, table.num_rows), return_index=True, return_inverse=True
-    )
-    weight = np.zeros(len(first), np.int64)
-    np.add.at(weight, code.reshape(-1), table.column(WEIGHT).to_numpy())
-    kept = np.flatnonzero(weight)
-    rows = table.take(pa.array(first[kept]))
-    at = rows.column_names.index(WEIGHT)
-    return rows.set_column(at, WEIGHT, pa.array(weight[kept]))
 
 
 def _stacked(tables: Sequence[pa.Table]) -> tuple[dict[str, np.ndarray], np.ndarray]:

@@ -145,7 +145,7 @@ class QosClause:
 
 @dataclass(frozen=True, slots=True)
 class IntoClause:
-    """FILES 'path' FORMAT f, SPARK 'format' OPTIONS (...), TABLE name, CONSOLE or a changelog."""
+    """FILES, CHANGELOG or TABLE 'path' FORMAT f, SPARK 'format' OPTIONS (...), or CONSOLE."""
 
     kind: str
     target: str

@@ -28,6 +28,7 @@ from thalweg.lang.ordering import row_limit, sort_keys
 from thalweg.lang.over import Over
 from thalweg.lang.parser import parse_query, place
 from thalweg.lang.scope import Scope, Visible
+from thalweg.lang.sinks import sink_spec
 from thalweg.plan import functions
 from thalweg.plan.bounded import verdict
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef, ViewDef
@@ -72,7 +73,8 @@ def bind(query: ast.Query, catalog: Catalog, text: str) -> BoundQuery:
         ).at(text, *place(text, query.at))
     _check_order(query, found, text)
     root = Emit(found.node, found.kind, found.order, found.limit)
-    bound = BoundQuery(root, found.options, text)
+    sink = sink_spec(found.into, found.kind, text, query.at)
+    bound = BoundQuery(root, found.options, text, sink)
     state = verdict(bound.root)
     if state.reasons and not bound.options.unbounded:
         raise UnboundedState(
@@ -105,6 +107,7 @@ class _Found:
     options: QueryOptions
     order: tuple[SortKey, ...] = ()
     limit: int | None = None
+    into: ast.IntoClause | None = None
 
 
 def _bind(query: ast.Query, catalog: Catalog, text: str) -> _Found:
@@ -125,7 +128,7 @@ def _combined(query: ast.SetOperation, catalog: Catalog, text: str) -> _Found:
     """UNION, EXCEPT, INTERSECT. ISTREAM and the like are said in the first SELECT, WITH in the
     last, and are about the whole."""
     left, right = (_bind(q, catalog, text) for q in (query.left, query.right))
-    _refuse_order(query.left, left, text)
+    _refuse_whole(query.left, left, text)
     order, limit = right.order, right.limit
     given = _written_kind(query.right)
     if given is not None:
@@ -139,17 +142,27 @@ def _combined(query: ast.SetOperation, catalog: Catalog, text: str) -> _Found:
     order = tuple(replace(key, column=renamed[key.column]) for key in order)
     kind = _written_kind(query.left) or EmitKind.RELATION
     options = query_options(query, text) if query.options else right.options
+
+    def whole(node: Node) -> _Found:
+        return _Found(node, kind, options, order, limit, right.into)
+
     if query.operator in _COUNTING:
-        return _Found(Count(_COUNTING[query.operator], nodes), kind, options, order, limit)
+        return _Found(
+            Count(_COUNTING[query.operator], nodes), kind, options, order, limit, right.into
+        )
     members = [m for n in nodes for m in (n.members if isinstance(n, Union) else (n,))]
     union = Union(tuple(members))
     if query.operator == "UNION ALL":
-        return _Found(union, kind, options, order, limit)
-    return _Found(Count(CountRule.DISTINCT, (union,)), kind, options, order, limit)
+        return whole(union)
+    return whole(Count(CountRule.DISTINCT, (union,)))
 
 
-def _refuse_order(query: ast.Query, found: _Found, text: str) -> None:
-    """ORDER BY of a part of a query."""
+def _refuse_whole(query: ast.Query, found: _Found, text: str) -> None:
+    """ORDER BY and INTO of a part of a query."""
+    if found.into is not None:
+        raise BindError("INTO is about a whole query", remedy="let it stand at the end").at(
+            text, *place(text, query.at)
+        )
     if found.order or found.limit is not None:
         raise BindError(
             "ORDER BY and LIMIT are about the whole answer", remedy="let them stand at the end"
@@ -221,6 +234,7 @@ class _Binder:
             query_options(self.query, self.text),
             sort_keys(self.query, plain, selected),
             row_limit(self.query, plain),
+            self.query.into,
         )
 
     def _may_look_around(self, items: _Items) -> bool:
@@ -273,7 +287,7 @@ class _Binder:
             error = BindError("a subquery in a condition is a relation", remedy="drop ISTREAM")
             self.fail(error, query.at)
         found_inner = _bind(query, self.catalog, self.text)
-        _refuse_order(query, found_inner, self.text)
+        _refuse_whole(query, found_inner, self.text)
         inner = found_inner.node
         if len(inner.schema) != 1:
             self.fail(BindError("IN takes a subquery of one column"), query.at)
@@ -313,7 +327,7 @@ class _Binder:
         """A subquery, or a view."""
         if source.subquery is not None:
             found = _bind(source.subquery, self.catalog, self.text)
-            _refuse_order(source.subquery, found, self.text)
+            _refuse_whole(source.subquery, found, self.text)
             return found
         view = self.catalog.relation(source.name or "")
         if not isinstance(view, ViewDef):
@@ -328,7 +342,6 @@ class _Binder:
             (q.errors, "ERROR ... WITHIN"),
             (q.sample, "SAMPLE"),
             (q.qos, "QOS"),
-            (q.into, "INTO"),
         ):
             if present:
                 self.fail(NotAvailableYet(f"{what} is not available yet"), q.at)

@@ -303,13 +303,11 @@ def _point(c: Cursor) -> tuple[float, float]:
 
 
 def _into(c: Cursor) -> IntoClause:
-    for kind in ("FILES", "SPARK"):
-        if c.word(kind):
-            target = c.string(f"the {'path' if kind == 'FILES' else 'format'} as a string")
-            form = c.name("a format") if c.word("FORMAT") else None
-            return IntoClause(kind, target, form, c.options() if c.word("OPTIONS") else ())
     if c.word("CONSOLE"):
         return IntoClause("CONSOLE", "", None, ())
-    kind = "CHANGELOG" if c.word("CHANGELOG") else "TABLE"
-    c.word("TABLE")
-    return IntoClause(kind, c.name("a name"), None, ())
+    for kind in ("FILES", "CHANGELOG", "TABLE", "SPARK"):
+        if c.word(kind):
+            target = c.string(f"the {'format' if kind == 'SPARK' else 'path'} as a string")
+            form = c.name("a format").lower() if c.word("FORMAT") else None
+            return IntoClause(kind, target, form, c.options() if c.word("OPTIONS") else ())
+    c.unexpected("FILES, CHANGELOG, TABLE, SPARK or CONSOLE")

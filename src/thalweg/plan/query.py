@@ -34,12 +34,28 @@ ALLOWED_OPTIONS: dict[str, tuple[Any, ...] | type] = {
 
 
 @dataclass(frozen=True, slots=True)
+class SinkSpec:
+    """INTO: `files`, `changelog`, `table` (a path), `spark` (a format) or `console`."""
+
+    kind: str
+    target: str = ""
+    format: str | None = None
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def __str__(self) -> str:
+        target = f" '{self.target}'" if self.target else ""
+        form = f" FORMAT {self.format}" if self.format else ""
+        return f"{self.kind.upper()}{target}{form}"
+
+
+@dataclass(frozen=True, slots=True)
 class BoundQuery:
     """A continuous query whose every name, type and window is settled."""
 
     root: Emit
     options: QueryOptions
     text: str
+    sink: SinkSpec | None = None
 
     @property
     def schema(self) -> Schema:

@@ -25,8 +25,8 @@ from thalweg.plan.physical import Leaf, QueryPlan, RoutingKind
 from thalweg.runtime import watermarks
 from thalweg.runtime.report import EpochReport as EpochReport
 from thalweg.runtime.report import growth, state_bytes, tallies
+from thalweg.runtime.results import forget_results
 from thalweg.runtime.retention import (
-    epochs_before,
     fold_tasks,
     forget_emitted,
     low_water,
@@ -391,11 +391,8 @@ class Coordinator:
     def _forget_results(self, clock: int) -> None:
         """Results are kept for a day (`results_retain`)."""
         limit = clock - self.results_retain
-        old = epochs_before(self.state.clocks, limit)
-        if old:
-            for key in [k for k in self.state.outputs if k.rsplit("/", 1)[1] in old]:
-                self._dropped += [p[0] for p in self.state.outputs.pop(key)]
-            self.state.clocks = {e: c for e, c in self.state.clocks.items() if e not in old}
+        prefix = self._prefix("q/answers")
+        self._dropped += forget_results(self.state, self.plans, self.storage, limit, prefix)
 
     def _retain(self) -> None:
         """Forget packs that no window and no RETAIN can reach any more."""

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 from thalweg.config import POLL_SECONDS, TICK_SECONDS
 from thalweg.runtime.coordinator import EpochReport, wall_clock
+from thalweg.runtime.delivery import Delivery
 from thalweg.runtime.listeners import Listeners
 from thalweg.runtime.logwriter import LogWriter
-from thalweg.runtime.session import Query, Session
-from thalweg.store.packs import PackMeta
+from thalweg.runtime.session import Session
 
 Progress = Callable[[EpochReport], object]
 
@@ -41,9 +41,10 @@ class EpochLoop:
         self._last_tick = 0.0
         self._ready: Callable[[], bool] = lambda: True
         self._awake = False
+        self.delivery = Delivery(session)
 
     def save_definitions(self) -> None:
-        self._redeliver()
+        self.delivery.deliver(insist=True)
         self.session.coordinator.save(wall_clock())
 
     def drain(self, finished: Callable[[], bool]) -> None:
@@ -59,7 +60,9 @@ class EpochLoop:
     def close(self) -> None:
         """Time moves just past the largest timestamp seen; later expiries are not emitted."""
         self._epoch(self.session.coordinator.epoch([], clock=wall_clock(), close=True))
+        self.delivery.deliver(insist=True)
         self.session.coordinator.save(wall_clock())
+        self.delivery.raise_trouble()
 
     def run_in_background(self, ready: Callable[[], bool]) -> None:
         """Epochs and ticks until `stop()`; time passes by itself once every source is `ready`."""
@@ -71,6 +74,7 @@ class EpochLoop:
         try:
             while not self._stopping.is_set():
                 self._once()
+            self.delivery.deliver(insist=True)
             self.session.coordinator.save(wall_clock())
         except BaseException as error:
             self.failure = error
@@ -84,7 +88,10 @@ class EpochLoop:
         self._last_tick = now
         clock = wall_clock()
         live = self._listens(clock) and self.log.was_quiet
-        self._epoch(self.session.coordinator.epoch(entries, clock=clock, live=live))
+        report = self.session.coordinator.epoch(entries, clock=clock, live=live)
+        if report is None:
+            self.delivery.deliver()  # a sink that failed may be due again
+        self._epoch(report)
 
     def _listens(self, clock: int) -> bool:
         """Silence means something only after the sources have been asked once."""
@@ -105,32 +112,7 @@ class EpochLoop:
             return
         report.own_seconds += self.log.taken_own_seconds()
         report.ingest_seconds = self.log.taken_ingest_seconds()
-        self._deliver(report.epoch)
+        self.delivery.deliver()
         if self.progress is not None:
             self.progress(report)
         self.listeners.tell(report)
-
-    def _deliver(self, epoch: int) -> None:
-        """Callbacks see only committed output; the mark goes into the next manifest."""
-        state = self.session.coordinator.state
-        for name, query in self.session.queries.items():
-            if query.callback is not None:
-                self._call(query, epoch)
-            state.queries[name].delivered = epoch
-
-    def _call(self, query: Query, epoch: int) -> None:
-        described = self.session.coordinator.state.outputs.get(f"{query.name}/{epoch}")
-        if described and query.callback is not None:
-            packs = [PackMeta.from_json(p) for p in described]
-            query.callback(self.session.output_of(query.schema, packs))
-
-    def _redeliver(self) -> None:
-        """Epochs committed but not marked as delivered before a crash."""
-        state = self.session.coordinator.state
-        for name, query in self.session.queries.items():
-            if query.callback is None:
-                continue
-            first = state.queries[name].delivered + 1
-            for epoch in range(first, state.epoch + 1):
-                self._call(query, epoch)
-            state.queries[name].delivered = state.epoch

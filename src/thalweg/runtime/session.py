@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from thalweg.errors import (
     ConfigError,
@@ -22,6 +26,7 @@ from thalweg.exec.expressions import UserFunction
 from thalweg.lang import ast
 from thalweg.lang.binder import bind, check
 from thalweg.lang.definitions import stream_definition
+from thalweg.lang.moments import moment
 from thalweg.lang.parser import parse, parse_query
 from thalweg.plan.bounded import verdict
 from thalweg.plan.catalog import (
@@ -34,14 +39,16 @@ from thalweg.plan.catalog import (
     ViewDef,
 )
 from thalweg.plan.explain import explain
-from thalweg.plan.logical import EmitKind
+from thalweg.plan.logical import EmitKind, format_instant
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.planner import Orders, plan_query
-from thalweg.plan.query import BoundQuery
+from thalweg.plan.query import BoundQuery, SinkSpec
 from thalweg.plan.rewrites import optimize
 from thalweg.plan.types import DataType, to_arrow, type_named
+from thalweg.runtime.answers import Answer
 from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.shapes import arrow_fields, normalized, refuse_reserved
+from thalweg.runtime.sinks import ConsoleSink, FilesSink, FunctionSink, Sink, TableSink
 from thalweg.runtime.state import FAILED
 from thalweg.runtime.tables import Tables
 from thalweg.store.packs import TIME, PackMeta
@@ -59,6 +66,7 @@ class Query:
     bound: BoundQuery
     session: Session
     callback: Callback | None = None
+    sinks: list[Sink] = field(default_factory=list)
 
     @property
     def plan(self) -> QueryPlan:
@@ -82,6 +90,12 @@ class Query:
         """Rows the query could not judge: `__ts`, the expression, the reason, the row."""
         return self.session.rejects_of_query(self.name)
 
+    def invoke(self, at: datetime | int | None = None) -> pa.Table:
+        """The current answer of a relation (a query without ISTREAM and the like), or its answer
+        at an instant (a time, or µs since 1970)."""
+        self._raise_if_failed()
+        return self.session.answer_of(self.name, _instant(at)).rows()
+
     def stats(self) -> dict[str, Any]:
         """Counters and sizes as of the last epoch."""
         return self.session.stats_of(self.name)
@@ -99,6 +113,18 @@ class Query:
 
     def __repr__(self) -> str:
         return f"Query({self.name!r}, {self.status})"
+
+
+def _instant(at: datetime | int | None) -> int | None:
+    if not isinstance(at, datetime):
+        return at
+    zoned = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    return (zoned - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+def described_schema(schema: pa.Schema) -> str:
+    """A schema as text, for the manifest."""
+    return base64.b64encode(schema.serialize().to_pybytes()).decode()
 
 
 def output_schema(bound: BoundQuery) -> pa.Schema:
@@ -265,9 +291,28 @@ class Session:
         bound = self._bound(statement, script)
         self.coordinator.add_query(name, text, self.physical(bound))
         query = Query(name, text, bound, self, callback)
+        self.coordinator.state.queries[name].schema = described_schema(query.schema)
+        query.sinks = self._sinks(query)
         self.queries[name] = query
         self.catalog.views[name] = ViewDef(name, text)  # others may read it like a view
         return query
+
+    def _sinks(self, query: Query) -> list[Sink]:
+        found: list[Sink] = []
+        if query.bound.sink is not None:
+            found.append(self.make_sink(query, query.bound.sink))
+        if query.callback is not None:
+            found.append(FunctionSink(query.callback))
+        return found
+
+    def make_sink(self, query: Query, spec: SinkSpec) -> Sink:
+        if spec.kind == "console":
+            return ConsoleSink(query.name)
+        if spec.kind == "table":
+            return TableSink(query.name, spec, partial(self._answer_before, query.name))
+        if spec.kind in ("files", "changelog"):
+            return FilesSink(query.name, spec, self.coordinator.state.identity)
+        raise NotAvailableYet("INTO SPARK needs an Engine")
 
     def bind(self, text: str) -> BoundQuery:
         """The optimised logical plan of a SELECT."""
@@ -304,6 +349,9 @@ class Session:
             return self._explain_statement(statement)
         if isinstance(statement, ast.Show):
             return self._show(statement)
+        if isinstance(statement, ast.Invoke):
+            at = None if statement.moment is None else moment(statement.moment, text)
+            return self._known_query(statement.name).invoke(at)
         word = type(statement).__name__
         shown = statement.verb if isinstance(statement, ast.Manage) else _words(word)
         raise NotAvailableYet(f"{shown} is not available yet")
@@ -332,7 +380,10 @@ class Session:
         bound = query.bound if isinstance(query, Query) else self.bind(_select_text(query))
         plan = query.plan if isinstance(query, Query) else self.physical(bound)
         lateness = {s: self.catalog.streams[s].lateness for s in bound.streams}
-        return explain(plan, verdict(bound.root), lateness)
+        text = explain(plan, verdict(bound.root), lateness)
+        for sink in query.sinks if isinstance(query, Query) else ():
+            text += f"\noutput: {bound.sink or 'callback'} ({sink.guarantee})"
+        return text
 
     def _show(self, statement: ast.Show) -> pa.Table:
         state = self.coordinator.state
@@ -377,6 +428,44 @@ class Session:
         ts = whole.column(TIME).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
         whole = whole.set_column(whole.schema.get_field_index(TIME), TIME, ts)
         return whole.select(schema.names).cast(schema)
+
+    def answer_of(self, name: str, at: int | None = None) -> Answer:
+        """What a relation's changes up to an instant add up to (None: all that is committed)."""
+        query = self.queries[name]
+        if query.bound.root.kind is not EmitKind.RELATION:
+            kind = query.bound.root.kind.value
+            raise ConfigError(
+                f"query {name} emits {kind}: it has no current answer",
+                remedy=f"register it without {kind}; results() has what it emitted",
+            )
+        described = self.coordinator.committed.get("queries", {}).get(name, {})
+        if at is not None and at < described.get("base_until", at):
+            raise ConfigError(
+                f"the answer of {name} at that time is no longer known",
+                remedy=f"ask for {format_instant(described['base_until'])} or later "
+                "(results_retain says how long results are kept)",
+            )
+        answer = Answer(query.schema)
+        for pack in described.get("base", ()):
+            answer.add(self.storage.read_table(pack[0]))
+        changes = self.results_of(name)
+        if at is not None:
+            limit = pa.scalar(at, pa.int64()).cast(pa.timestamp("us", "UTC"))
+            changes = changes.filter(pc.less_equal(changes.column(TIME), limit))
+        answer.apply(changes)
+        return answer
+
+    def _answer_before(self, name: str, epoch: int) -> Answer:
+        """The answer without the changes of an epoch and of later ones."""
+        query, state = self.queries[name], self.coordinator.state
+        answer = Answer(query.schema)
+        for pack in state.queries[name].base:
+            answer.add(self.storage.read_table(pack[0]))
+        for key, packs in state.outputs.items():
+            owner, number = key.rsplit("/", 1)
+            if owner == name and int(number) < epoch:
+                answer.apply(self.output_of(query.schema, _metas(packs)))
+        return answer
 
     def rejects_of_query(self, name: str) -> pa.Table:
         queries = self.coordinator.committed.get("queries", {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,7 +51,9 @@ class StreamState:
 @dataclass(slots=True)
 class QueryState:
     """`frontier` is F: all instants below it have been processed; `first_seq` is the first log
-    entry the query sees; `start` its first instant."""
+    entry the query sees; `start` its first instant. `delivered` is the last epoch its sinks have.
+    The changes of a relation up to instant `base_until` are added up in `base`, the rest is in
+    the outputs. `schema` is that of the output, for readers from outside."""
 
     text: str
     first_seq: int = 0
@@ -62,6 +65,9 @@ class QueryState:
     rejects: list[Described] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     delivered: int = 0
+    base: list[Described] = field(default_factory=list)
+    base_until: int = BEFORE_TIME
+    schema: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -75,6 +81,9 @@ class QueryState:
             "rejects": list(self.rejects),
             "counts": dict(self.counts),
             "delivered": self.delivered,
+            "base": list(self.base),
+            "base_until": self.base_until,
+            "schema": self.schema,
         }
 
     @staticmethod
@@ -88,7 +97,8 @@ class QueryState:
 class EngineState:
     """Everything hard. `outputs` is keyed `query/epoch`; `sources` holds the last batch taken in
     from each ingest query; `groups` describes the ingest groups; `clocks` says when epochs with
-    output were committed; `versions` of tables are (from which instant, given at which clock)."""
+    output were committed; `versions` of tables are (from which instant, given at which clock).
+    `identity` tells engines apart that write to the same place."""
 
     epoch: int = 0
     next_seq: int = 0
@@ -103,6 +113,7 @@ class EngineState:
     groups: dict[str, dict[str, Any]] = field(default_factory=dict)
     clocks: dict[str, int] = field(default_factory=dict)
     versions: dict[str, list[list[int]]] = field(default_factory=dict)
+    identity: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -118,6 +129,7 @@ class EngineState:
             "sources": dict(self.sources),
             "groups": {k: dict(g) for k, g in self.groups.items()},
             "clocks": dict(self.clocks),
+            "identity": self.identity,
             "versions": {n: [list(v) for v in vs] for n, vs in self.versions.items()},
         }
 
@@ -139,6 +151,7 @@ class EngineState:
             {k: dict(g) for k, g in data["groups"].items()},
             dict(data["clocks"]),
             {n: [list(v) for v in vs] for n, vs in data.get("versions", {}).items()},
+            data["identity"],
         )
 
     def files(self) -> set[str]:
@@ -148,5 +161,6 @@ class EngineState:
         for query in self.queries.values():
             found |= {f for slot in query.slots.values() for p in slot for f in p.files}
             found |= {p[0] for p in query.rejects}
+            found |= {p[0] for p in query.base}
         found |= {p[0] for packs in self.outputs.values() for p in packs}
         return found | {p.name for packs in self.tables.values() for p in packs}

@@ -21,6 +21,7 @@ from thalweg.exec.jobs import Job, Result, execute_all
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef
 from thalweg.plan.planner import Orders
 from thalweg.runtime.coordinator import Coordinator, EpochReport
+from thalweg.runtime.delivery import Delivery
 from thalweg.runtime.ingest import IngestPlan, ingest_table
 from thalweg.runtime.session import Callback, Query, Session
 from thalweg.runtime.shapes import Duration, arrow_fields, make_stream, normalized
@@ -91,7 +92,9 @@ class Runner:
         executor = LocalExecutor(PackCache(self.storage))
         coordinator = Coordinator(self.storage, catalog, executor, state, self.buckets)
         coordinator.functions.update(functions)
-        return Session(coordinator, self.storage)
+        session = Session(coordinator, self.storage)
+        self.delivery = Delivery(session)
+        return session
 
     # -- the surface of Engine ---------------------------------------------------------------
 
@@ -173,16 +176,10 @@ class Runner:
         report = coordinator.epoch(entries, clock=self._clock, **how)
         if report is not None:
             self.reports.append(report)
-            self._call_back(report)
+            self.delivery.deliver(insist=True)
             if report.epoch in self.restarts:
                 self.restart()
         return report
-
-    def _call_back(self, report: EpochReport) -> None:
-        for name, packs in report.outputs.items():
-            query = self.session.queries[name]
-            if query.callback is not None and packs:
-                query.callback(self.session.output_of(query.schema, packs))
 
     def _switch(self, rng: random.Random) -> None:
         for name, query in self.session.queries.items():

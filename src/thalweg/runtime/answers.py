@@ -1,0 +1,50 @@
+"""The current answer of a relation: the sum of all its changes.
+
+Changes are kept as output for as long as results are; what is older is folded into a base.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.exec.derived import WEIGHT, summed
+from thalweg.exec.emit import SIGN
+from thalweg.store.packs import TIME
+
+
+@dataclass(slots=True)
+class Answer:
+    """Rows with weights; `columns` are the answer's own, without time and sign."""
+
+    schema: pa.Schema
+    weighted: pa.Table = field(init=False)
+
+    def __post_init__(self) -> None:
+        fields = [self.schema.field(n) for n in self.schema.names if n not in (TIME, SIGN)]
+        self.schema = pa.schema(fields)
+        self.weighted = pa.schema([*fields, pa.field(WEIGHT, pa.int64())]).empty_table()
+
+    def apply(self, changes: pa.Table) -> None:
+        """Changes with signs, as a query emits them."""
+        self.add(weighted(changes))
+
+    def add(self, rows: pa.Table) -> None:
+        """Rows with weights."""
+        both = [self.weighted, rows.select(self.weighted.column_names).cast(self.weighted.schema)]
+        self.weighted = summed(pa.concat_tables(both).combine_chunks(), self.schema.names)
+
+    def rows(self) -> pa.Table:
+        """The answer as plain rows, as often as each is there."""
+        weight = self.weighted.column(WEIGHT).to_numpy()
+        picked = np.repeat(np.arange(len(weight)), np.maximum(weight, 0))
+        return self.weighted.select(self.schema.names).take(pa.array(picked))
+
+
+def weighted(changes: pa.Table) -> pa.Table:
+    """Signed changes as rows with weights."""
+    weights = changes.column(SIGN).cast(pa.int64())
+    names = [n for n in changes.column_names if n not in (TIME, SIGN)]
+    return changes.select(names).append_column(WEIGHT, weights)

@@ -1,0 +1,58 @@
+"""Leases: how far followers of a query's results have come, so that nothing they need is forgotten.
+
+A follower (a Spark job that reads with `format("thalweg")`) writes one small file and renews it;
+one that has not been renewed for a week is taken for dead.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from thalweg.store.storage import Storage
+
+FOLDER = "leases"
+DEAD_AFTER = 7 * 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The follower has everything up to `epoch`; `renewed` is in seconds since 1970."""
+
+    follower: str
+    query: str
+    epoch: int
+    renewed: float
+
+
+def renew(storage: Storage, lease: Lease) -> None:
+    name = f"{FOLDER}/{lease.follower}-{lease.epoch:012d}.json"
+    data = {"query": lease.query, "epoch": lease.epoch, "renewed": lease.renewed}
+    storage.create(name, json.dumps(data).encode())
+    for other in _of(storage, lease.follower):
+        if other != name:
+            storage.delete(other)
+
+
+def release(storage: Storage, follower: str) -> None:
+    for name in _of(storage, follower):
+        storage.delete(name)
+
+
+def leases(storage: Storage) -> Iterator[Lease]:
+    """The leases of followers that are alive, for each the one that has come farthest."""
+    latest: dict[str, Lease] = {}
+    for name in storage.listing(FOLDER):
+        follower, _ = name.removeprefix(f"{FOLDER}/").rsplit("-", 1)
+        try:
+            latest[follower] = Lease(follower, **json.loads(storage.read(name)))
+        except FileNotFoundError:
+            continue  # renewed while we looked
+    alive = time.time() - DEAD_AFTER
+    yield from (lease for lease in latest.values() if lease.renewed >= alive)
+
+
+def _of(storage: Storage, follower: str) -> list[str]:
+    return [n for n in storage.listing(FOLDER) if n.startswith(f"{FOLDER}/{follower}-")]
