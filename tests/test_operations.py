@@ -20,6 +20,7 @@ from thalweg.runtime.loop import EpochLoop
 from thalweg.runtime.opening import claim, load_state, release, sweep
 from thalweg.runtime.session import Session
 from thalweg.runtime.shapes import arrow_fields, make_stream
+from thalweg.runtime.sinks import FunctionSink
 from thalweg.runtime.vacuum import carry_out, plan_vacuum
 from thalweg.store import manifest
 from thalweg.store.packs import PackCache
@@ -314,7 +315,7 @@ def test_results_no_callback_has_seen_stay(tmp_path: Path) -> None:
     again = Driver(path)
     assert len(again.coordinator.state.clocks) == 1
     seen: list[pa.Table] = []
-    again.session.queries["each"].callback = seen.append
+    again.session.queries["each"].sinks.append(FunctionSink(seen.append))
     again.loop.save_definitions()
     assert [t.num_rows for t in seen] == [3]
     assert again.results()["each"] == seen[0].to_pylist()

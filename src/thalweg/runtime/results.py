@@ -56,6 +56,9 @@ def forget_results(
         gone += [p[0] for p in packs]
         for key in keys:
             del state.outputs[key]
+        if name in state.queries:
+            last = max(int(key.rsplit("/", 1)[1]) for key in keys)
+            state.queries[name].forgotten = max(state.queries[name].forgotten, last)
     kept = {key.rsplit("/", 1)[1] for key in state.outputs}
     state.clocks = {e: c for e, c in state.clocks.items() if e not in old or e in kept}
     return gone

@@ -90,6 +90,10 @@ class Query:
         """Rows the query could not judge: `__ts`, the expression, the reason, the row."""
         return self.session.rejects_of_query(self.name)
 
+    def to_stream(self) -> Any:
+        """A Spark streaming DataFrame of the results, for any Spark job: each row once."""
+        return self.session.stream_of(self.name)
+
     def invoke(self, at: datetime | int | None = None) -> pa.Table:
         """The current answer of a relation (a query without ISTREAM and the like), or its answer
         at an instant (a time, or µs since 1970)."""
@@ -428,6 +432,9 @@ class Session:
         ts = whole.column(TIME).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
         whole = whole.set_column(whole.schema.get_field_index(TIME), TIME, ts)
         return whole.select(schema.names).cast(schema)
+
+    def stream_of(self, name: str) -> Any:
+        raise ConfigError("to_stream() needs an Engine")
 
     def answer_of(self, name: str, at: int | None = None) -> Answer:
         """What a relation's changes up to an instant add up to (None: all that is committed)."""

@@ -53,7 +53,8 @@ class QueryState:
     """`frontier` is F: all instants below it have been processed; `first_seq` is the first log
     entry the query sees; `start` its first instant. `delivered` is the last epoch its sinks have.
     The changes of a relation up to instant `base_until` are added up in `base`, the rest is in
-    the outputs. `schema` is that of the output, for readers from outside."""
+    the outputs. `schema` is that of the output, for readers from outside, and `forgotten` the last
+    epoch whose output is kept no longer."""
 
     text: str
     first_seq: int = 0
@@ -68,6 +69,7 @@ class QueryState:
     base: list[Described] = field(default_factory=list)
     base_until: int = BEFORE_TIME
     schema: str = ""
+    forgotten: int = 0
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -84,6 +86,7 @@ class QueryState:
             "base": list(self.base),
             "base_until": self.base_until,
             "schema": self.schema,
+            "forgotten": self.forgotten,
         }
 
     @staticmethod

@@ -19,14 +19,17 @@ from thalweg.lang import ast
 from thalweg.lang.definitions import fields_of, source_spec
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef
 from thalweg.plan.logical import Field, Schema
+from thalweg.plan.query import SinkSpec
 from thalweg.plan.types import type_named
-from thalweg.runtime.coordinator import Coordinator
+from thalweg.runtime.coordinator import Coordinator, wall_clock
 from thalweg.runtime.listeners import Listener, Listeners
 from thalweg.runtime.logwriter import LogWriter
 from thalweg.runtime.loop import EpochLoop
 from thalweg.runtime.opening import claim, load_state, release, sweep
 from thalweg.runtime.session import Callback, Query, Session
 from thalweg.runtime.shapes import Duration, make_stream
+from thalweg.runtime.sinks import Sink
+from thalweg.spark import datasource
 from thalweg.spark.executor import executor_for
 from thalweg.spark.files import file_names, inferred_table, list_files, read_file
 from thalweg.spark.ingest import (
@@ -38,6 +41,7 @@ from thalweg.spark.ingest import (
     checkpoint_id,
 )
 from thalweg.spark.settings import create_session, spark_log
+from thalweg.spark.sinks import SparkSink
 from thalweg.store.storage import open_storage
 
 _ERROR = re.compile(r"[\w.]*(Error|Exception): \S")
@@ -59,6 +63,18 @@ class EngineSession(Session):
             tables = [read_file(statement.name, fields, spec, p) for p in paths]
             return self.define_table(statement.name, pa.concat_tables(tables), spec)
         return self.define_table(statement.name, inferred_table(spec, paths), spec)
+
+    def make_sink(self, query: Query, spec: SinkSpec) -> Sink:
+        if spec.kind == "spark":
+            identity = self.coordinator.state.identity
+            return SparkSink(query.name, spec, identity, self.engine.spark)
+        return super().make_sink(query, spec)
+
+    def stream_of(self, name: str) -> DataFrame:
+        if not self.engine.is_running:
+            self.coordinator.save(wall_clock())  # the reader looks for the query on the path
+        reader = self.engine.spark.readStream.format(datasource.NAME).option("query", name)
+        return reader.load(self.engine.path)
 
 
 class Engine:
@@ -136,6 +152,7 @@ class Engine:
         self._loop: EpochLoop | None = None
         self._listeners = Listeners()
         self._closed = False
+        datasource.register(self.spark)
 
     # -- streams, tables, functions ----------------------------------------------------------
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from thalweg.plan.logical import (
     UNBOUNDED,
     Emit,
+    EmitKind,
     Filter,
     Node,
     Scan,
@@ -65,7 +66,8 @@ class Clock:
                 [last, *(_boundary_after(last, s) for s in slides), *(last + g + 1 for g in gaps)]
             )
         boundaries: set[int] = set()
-        for slide in slides:
+        repeats = any(isinstance(n, Emit) and n.kind is EmitKind.RSTREAM for n in walk(root))
+        for slide in slides if repeats else ():
             boundaries.update(range(_boundary_after(min(seen), slide), horizon + 1, slide))
         return cls(inputs, derived, min(seen), horizon, frozenset(boundaries))
 

@@ -1,0 +1,88 @@
+"""A query's committed results as others see them: by path and name, epoch by epoch.
+
+Nothing here needs the engine that wrote them to be alive, or to be in this process.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pyarrow as pa
+
+from thalweg.errors import ConfigError, PathError, UnknownName, did_you_mean
+from thalweg.runtime.state import EngineState, QueryState
+from thalweg.store import manifest
+from thalweg.store.packs import TIME, PackMeta
+from thalweg.store.storage import Storage
+
+T = TypeVar("T")
+_ATTEMPTS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The results of one query on one path."""
+
+    storage: Storage
+    query: str
+
+    def schema(self) -> pa.Schema:
+        """The columns, `__ts`, and `__sign` for relations."""
+        described = self._state()[1].schema
+        return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(described)))
+
+    def last_epoch(self) -> int:
+        return self._state()[0].epoch
+
+    def forgotten(self) -> int:
+        """The last epoch whose output is kept no longer."""
+        return self._state()[1].forgotten
+
+    def packs(self, after: int, until: int) -> list[PackMeta]:
+        """Output of epochs after one and up to another, in order."""
+        state, query = self._state()
+        if after < query.forgotten:
+            raise ConfigError(
+                f"results of {self.query} up to epoch {query.forgotten} are kept no longer, "
+                f"they are wanted from epoch {after + 1} on",
+                remedy="start afresh, or keep results longer (results_retain)",
+            )
+        found = []
+        for key, packs in state.outputs.items():
+            name, epoch = key.rsplit("/", 1)
+            if name == self.query and after < int(epoch) <= until:
+                found += [(int(epoch), PackMeta.from_json(p)) for p in packs]
+        return [pack for _, pack in sorted(found, key=lambda f: (f[0], f[1].name))]
+
+    def _state(self) -> tuple[EngineState, QueryState]:
+        state = _settled(lambda: EngineState.from_json(manifest.load(self.storage)[1]))
+        if self.query not in state.queries:
+            raise UnknownName(
+                f"there is no query {self.query} on this path",
+                remedy=did_you_mean(self.query, state.queries) or "has the engine run once?",
+            )
+        return state, state.queries[self.query]
+
+
+def read_pack(storage: Storage, name: str, schema: pa.Schema) -> pa.Table:
+    """The rows of an output pack as the query's results show them."""
+    table = storage.read_table(name)
+    stamps = table.column(TIME).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
+    table = table.set_column(table.schema.get_field_index(TIME), TIME, stamps)
+    return table.select(schema.names).cast(schema)
+
+
+def _settled(read: Callable[[], T]) -> T:
+    """An engine at work replaces manifests while we read them: then they are read again."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            return read()
+        except (FileNotFoundError, PathError):
+            if attempt == _ATTEMPTS - 1:
+                raise
+            time.sleep(0.01 * attempt)
+    raise AssertionError("unreachable")
