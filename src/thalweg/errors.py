@@ -115,6 +115,10 @@ class CheckpointLost(PathError):
     """The ingest checkpoint of a known group is missing or another one's."""
 
 
+class FunctionTooSlow(ThalwegError):
+    """A user function ran into its deadline."""
+
+
 class SinkFailed(ThalwegError):
     """Output is committed but could not be handed over; the next run tries again."""
 

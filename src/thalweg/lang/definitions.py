@@ -26,7 +26,11 @@ def stream_definition(
         timestamp = names.get(statement.timestamp.lower(), statement.timestamp)
     else:
         timestamp = None
-    idle = None if statement.idle_never else (statement.idle or default_idle)
+    idle = (
+        None
+        if statement.idle_never
+        else (default_idle if statement.idle is None else statement.idle)
+    )
     try:
         return StreamDef(
             statement.name,

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thalweg.config import USER_FUNCTION_DEADLINE
 from thalweg.errors import (
     ConfigError,
     DuplicateName,
@@ -147,6 +148,7 @@ class Session:
     storage: Storage
     queries: dict[str, Query] = field(default_factory=dict)
     default_idle: int | None = DEFAULT_IDLE
+    function_deadline: float | None = USER_FUNCTION_DEADLINE
 
     @property
     def tables(self) -> Tables:
@@ -248,8 +250,9 @@ class Session:
             raise DuplicateName(f"a function {name} exists already")
         self.catalog.functions[name] = definition
         self.coordinator.functions[name] = UserFunction(
-            name, function, definition.returns, types, vectorized, deterministic
-        )
+            name, function, definition.returns, types, vectorized, deterministic,
+            self.function_deadline,
+        )  # fmt: skip
 
     # -- queries -----------------------------------------------------------------------------
 

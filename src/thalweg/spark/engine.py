@@ -144,7 +144,12 @@ class Engine:
         executor = executor_for(self.spark, storage, self.parallelism)
         coordinator = Coordinator(storage, Catalog(), executor, state, self.parallelism)
         coordinator.results_retain = config.results_retain
-        self.session = EngineSession(coordinator, storage, default_idle=config.idle)
+        self.session = EngineSession(
+            coordinator,
+            storage,
+            default_idle=config.idle,
+            function_deadline=config.user_function_deadline,
+        )
         self.session.engine = self
         self._log = LogWriter(storage, state.next_seq, state.sources)
         self._inputs: dict[str, StreamInput] = {}

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.errors import UnknownName, did_you_mean
+from thalweg.exec.kernels.deadline import within
 from thalweg.exec.kernels.registry import first_error
 from thalweg.exec.vector import (
     USER_FUNCTION,
@@ -29,7 +30,7 @@ class UserFunction:
 
     A scalar one is called per row with Python values, NULL as None. A vectorised one gets one Arrow
     array per argument and returns an Arrow or NumPy array of as many rows, each of which may depend
-    on its own row only.
+    on its own row only. `deadline` limits the seconds that all rows of one batch may take.
     """
 
     name: str
@@ -38,6 +39,7 @@ class UserFunction:
     arguments: tuple[DataType, ...] | None = None
     vectorized: bool = False
     deterministic: bool = True
+    deadline: float | None = None
 
 
 def call_user(
@@ -52,10 +54,11 @@ def call_user(
         )
     run = _vectorized if function.vectorized else _scalar
     errors = first_error([a.errors for a in args])
-    if errors is None or not errors.any():
-        return run(function, [a.to_arrow() for a in args], length)
-    sound = errors == 0
-    inner = run(function, [a.filter(sound).to_arrow() for a in args], int(sound.sum()))
+    with within(function.deadline, function.name):
+        if errors is None or not errors.any():
+            return run(function, [a.to_arrow() for a in args], length)
+        sound = errors == 0
+        inner = run(function, [a.filter(sound).to_arrow() for a in args], int(sound.sum()))
     return _spread(inner, np.flatnonzero(sound), errors)
 
 
