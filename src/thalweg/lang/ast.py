@@ -288,7 +288,7 @@ class AlterQuery:
 
 @dataclass(frozen=True, slots=True)
 class Manage:
-    """PAUSE, RESUME or DROP of something named."""
+    """PAUSE, RESUME, DROP or REFRESH of something named."""
 
     verb: str
     kind: str

@@ -5,13 +5,14 @@ from __future__ import annotations
 from thalweg.errors import ConfigError, DuplicateName, NotAvailableYet, TypeMismatch
 from thalweg.lang import ast
 from thalweg.lang.durations import unit_micros
-from thalweg.lang.parser import place
+from thalweg.lang.parser import parse, place
 from thalweg.lang.scope import decimal_exists
 from thalweg.plan.catalog import DEFAULT_IDLE, SourceSpec, StreamDef
 from thalweg.plan.logical import Field, Schema
 from thalweg.plan.types import type_named
 
 FILE_FORMATS = ("parquet", "csv", "json")
+RECORD_FORMATS = ("json", "csv")
 
 
 def stream_definition(
@@ -76,6 +77,8 @@ def fields_of(columns: tuple[ast.ColumnDefinition, ...], text: str) -> Schema:
 def source_spec(source: ast.SourceClause | None, text: str, at: int) -> SourceSpec:
     if source is None:
         return SourceSpec("frame")
+    if source.kind == "SPARK":
+        return _spark_source(source, text, at)
     if source.kind != "FILES":
         raise NotAvailableYet(
             f"FROM {source.kind} is not available yet",
@@ -87,3 +90,21 @@ def source_spec(source: ast.SourceClause | None, text: str, at: int) -> SourceSp
             f"FORMAT {form} is unknown", remedy="one of " + ", ".join(FILE_FORMATS)
         ).at(text, *place(text, at))
     return SourceSpec("files", source.target, form, source.options)
+
+
+def _spark_source(source: ast.SourceClause, text: str, at: int) -> SourceSpec:
+    if source.format not in (None, *RECORD_FORMATS):
+        raise ConfigError(
+            f"records cannot be read as {source.format}",
+            remedy="FORMAT json or csv reads the value of each record; without FORMAT the "
+            "columns are taken as the source has them",
+        ).at(text, *place(text, at))
+    return SourceSpec("spark", source.target, source.format, source.options)
+
+
+def columns_of(text: str) -> Schema:
+    """The columns of a text such as `sym STRING, price DOUBLE`."""
+    script = f"CREATE STREAM x ({text}) TIMESTAMP BY ARRIVAL"
+    (statement,) = parse(script)
+    assert isinstance(statement, ast.CreateStream)
+    return fields_of(statement.columns, script)

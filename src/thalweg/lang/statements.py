@@ -40,7 +40,7 @@ def parse_statement(c: Cursor) -> Statement:
     if c.word("ALTER"):
         c.need("QUERY")
         return _alter(c, at)
-    for verb in ("PAUSE", "RESUME", "DROP"):
+    for verb in ("PAUSE", "RESUME", "DROP", "REFRESH"):
         if c.word(verb):
             return _manage(c, verb, at)
     if c.word("INVOKE"):
@@ -50,7 +50,7 @@ def parse_statement(c: Cursor) -> Statement:
         return _show(c, at)
     if c.word("EXPLAIN"):
         return _explain(c, at)
-    c.unexpected("CREATE, SELECT, ALTER, PAUSE, RESUME, DROP, INVOKE, SHOW or EXPLAIN")
+    c.unexpected("CREATE, SELECT, ALTER, PAUSE, RESUME, DROP, REFRESH, INVOKE, SHOW or EXPLAIN")
 
 
 def _text(c: Cursor, start: int) -> str:

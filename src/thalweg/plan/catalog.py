@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from thalweg.errors import ConfigError
-from thalweg.plan.logical import Schema
-from thalweg.plan.types import TIMESTAMP, DataType
+from thalweg.plan.logical import Field, Schema
+from thalweg.plan.types import STRING, TIMESTAMP, DataType
 
 DEFAULT_IDLE = 10_000_000
 
@@ -63,6 +64,22 @@ class StreamDef:
                 )
 
 
+REJECTS = ".rejects"
+
+
+def rejects_of(stream: StreamDef) -> StreamDef:
+    """The stream of a stream's rejects: its columns as far as they could be read, and the reason.
+    Its time is the moment of the rejection."""
+    reason = Field(reason_column([f.name for f in stream.fields]), STRING, False)
+    fields = tuple(replace(f, nullable=True) for f in stream.fields)
+    return StreamDef(f"{stream.name}{REJECTS}", (*fields, reason), None, idle=stream.idle)
+
+
+def reason_column(names: Sequence[str]) -> str:
+    """A name for the reason that no column of the stream has."""
+    return next(n for n in ("reason", "reject_reason", "rejected_because") if n not in names)
+
+
 @dataclass(frozen=True, slots=True)
 class TableDef:
     """A table; `changes` once it has had more than one version."""
@@ -102,10 +119,19 @@ class Catalog:
 
     def relation(self, name: str) -> StreamDef | TableDef | ViewDef | None:
         lowered = name.lower()
+        if lowered.endswith(REJECTS):
+            stream = self.relation(name[: -len(REJECTS)])
+            return rejects_of(stream) if isinstance(stream, StreamDef) else None
         everything: list[StreamDef | TableDef | ViewDef] = [
             *self.streams.values(), *self.tables.values(), *self.views.values()
         ]  # fmt: skip
         return next((known for known in everything if known.name.lower() == lowered), None)
+
+    def stream(self, name: str) -> StreamDef:
+        """A stream that is known to exist."""
+        found = self.relation(name)
+        assert isinstance(found, StreamDef), name
+        return found
 
     def relation_names(self) -> list[str]:
         return [*self.streams, *self.tables, *self.views]

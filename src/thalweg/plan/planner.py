@@ -156,7 +156,7 @@ class _Drafts:
         )  # fmt: skip
 
     def _with_order(self, leaf: Leaf) -> Leaf:
-        definition = self.catalog.streams[leaf.relation]
+        definition = self.catalog.stream(leaf.relation)
         columns = tuple(f.name for f in definition.fields)
         return replace(leaf, stream_columns=columns, order_by=definition.order_by)
 
@@ -329,7 +329,7 @@ def _needs_netting(kind: EmitKind, relations: tuple[Relation, ...], catalog: Cat
     # a result that shows the event time of each component has a lifetime of its own
     shown = {c.expr.name for c in root.columns if isinstance(c.expr, Column)}
     times = {
-        f"{leaf.alias}.{catalog.streams[leaf.relation].timestamp}"
+        f"{leaf.alias}.{catalog.stream(leaf.relation).timestamp}"
         for leaf in root.leaves
         if leaf.window is not None
     }

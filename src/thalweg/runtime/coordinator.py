@@ -8,10 +8,13 @@ its manifest is committed.
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import uuid
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 from urllib.parse import quote
+
+import numpy as np
 
 from thalweg.config import RESULTS_RETAIN
 from thalweg.errors import ConfigError
@@ -20,7 +23,7 @@ from thalweg.exec.expressions import UserFunction
 from thalweg.exec.jobs import Job, Result
 from thalweg.exec.step import StepResult, StepTask
 from thalweg.exec.upkeep import CleanResult, CleanTask, FoldResult, MergeResult
-from thalweg.plan.catalog import Catalog
+from thalweg.plan.catalog import REJECTS, Catalog
 from thalweg.plan.physical import Leaf, QueryPlan, RoutingKind
 from thalweg.runtime import watermarks
 from thalweg.runtime.report import EpochReport as EpochReport
@@ -35,7 +38,7 @@ from thalweg.runtime.retention import (
 from thalweg.runtime.state import FAILED, RUNNING, EngineState, QueryState, StreamState
 from thalweg.store.log import LogEntry, entry_name
 from thalweg.store.manifest import State, commit_manifest
-from thalweg.store.packs import FULL_RANGE, Key, PackMeta, hash_ranges
+from thalweg.store.packs import FULL_RANGE, Key, PackMeta, arrange, hash_ranges, write_pack
 from thalweg.store.storage import Storage
 
 
@@ -71,6 +74,7 @@ class Coordinator:
             self.committed = {**state.to_json(), "incarnation": state.incarnation - 1}
         self._under_way = False
         self._dropped: list[str] = []
+        self._posted: deque[Callable[[], object]] = deque()
         self._away = 0.0
         self._commit_seconds = 0.0
         self.results_retain = RESULTS_RETAIN
@@ -130,10 +134,11 @@ class Coordinator:
         begun = time.perf_counter()
         self._away = 0.0
         before = tallies(self.state)
+        acted = self._act()
         rows, late, rejected = self._take_in(entries, clock)
         frontiers = self._advance(clock, close=close, live=live)
         moving = {n: f for n, f in frontiers.items() if f > self.state.queries[n].frontier}
-        if not entries and not moving:
+        if not entries and not moving and not acted:
             return None
         number = self.state.epoch + 1
         stepped = time.perf_counter()
@@ -160,6 +165,16 @@ class Coordinator:
         self._away += time.perf_counter() - begun
         return results
 
+    def post(self, action: Callable[[], object]) -> None:
+        """Let the next epoch begin with a change of names or tables, from any thread."""
+        self._posted.append(action)
+
+    def _act(self) -> bool:
+        acted = bool(self._posted)
+        while self._posted:
+            self._posted.popleft()()
+        return acted
+
     # -- taking entries in -------------------------------------------------------------------
 
     def _take_in(self, entries: Sequence[LogEntry], clock: int) -> tuple[int, int, int]:
@@ -179,6 +194,10 @@ class Coordinator:
                 state.rejects += [p.to_json() for p in packs]
                 state.rejected += sum(p.rows for p in packs)
                 rejected += sum(p.rows for p in packs)
+                self._stream_rejects(name, packs, clock)
+            for name, at in entry.heartbeats.items():
+                state = self.state.streams.setdefault(name, StreamState())
+                state.heartbeat = max(state.heartbeat, at)
             self.state.next_seq = entry.seq + 1
             self.state.sources[entry.source[0]] = entry.source[1]
             if str(entry.group) in self.state.groups:
@@ -192,6 +211,23 @@ class Coordinator:
         state.max_ts = max(state.max_ts, pack.max_ts)
         state.last_clock = max(state.last_clock, clock)
         state.rows += pack.rows
+
+    def _stream_rejects(self, name: str, packs: Sequence[PackMeta], clock: int) -> None:
+        """Rejects are a stream as well, for queries that read it."""
+        stream = f"{name}{REJECTS}"
+        if stream not in self.state.streams or stream not in self.catalog.streams:
+            return
+        definition = self.catalog.streams[stream]
+        reason = definition.fields[-1].name
+        for pack in packs:
+            table = self.storage.read_table(pack.name)
+            table = table.append_column(reason, table.column("__reason"))
+            table = table.select([f.name for f in definition.fields])
+            at = np.full(table.num_rows, max(clock, self.state.streams[stream].watermark), np.int64)
+            arranged = arrange(table, at, self.keys_of(stream))
+            name_ = f"{self._prefix('log')}rejects-{uuid.uuid4().hex[:12]}.arrow"
+            meta = write_pack(self.storage, name_, arranged, pack.seq)
+            self._add_pack(self.state.streams[stream], meta, clock)
 
     def _clean_task(self, name: str, pack: PackMeta, bound: int) -> CleanTask:
         columns = tuple(f.name for f in self.catalog.streams[name].fields)
@@ -207,6 +243,7 @@ class Coordinator:
             if result.kept is not None:
                 self._add_pack(state, result.kept, clock)
             state.rejects.append(result.late.to_json())
+            self._stream_rejects(result.stream, [result.late], clock)
             state.late += result.late.rows
             late += result.late.rows
             self._dropped.append(result.old)
@@ -438,8 +475,3 @@ class Coordinator:
 
 def _is_time_window(leaf: Leaf) -> bool:
     return leaf.is_stored and not leaf.is_table and not leaf.keeps_rows
-
-
-def wall_clock() -> int:
-    """Microseconds since 1970."""
-    return time.time_ns() // 1000

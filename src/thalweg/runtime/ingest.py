@@ -34,10 +34,18 @@ class Ingested:
     rejects: list[PackMeta] = field(default_factory=list)
 
 
-def ingest_table(plan: IngestPlan, table: pa.Table, storage: Storage) -> Ingested:
-    """Write the rows (already of the stream's types) as one pack, plus one of rejects."""
+def ingest_table(
+    plan: IngestPlan, table: pa.Table, storage: Storage, malformed: pa.Array | None = None
+) -> Ingested:
+    """Write the rows (already of the stream's types) as one pack, plus one of rejects.
+
+    `malformed` says, for records that could not be read as rows, why."""
     found = Ingested()
     ts, reasons = event_times(plan.stream, table, plan.clock)
+    if malformed is not None and malformed.null_count < len(malformed):
+        why = malformed.to_numpy(zero_copy_only=False)
+        reasons = np.full(len(ts), "", object) if reasons is None else reasons
+        reasons = np.where(malformed.is_valid().to_numpy(zero_copy_only=False), why, reasons)
     if reasons is not None:
         bad = np.flatnonzero(reasons != "")
         rejected = table.take(pa.array(bad))

@@ -57,13 +57,15 @@ class LogWriter:
         rejects: Mapping[str, list[PackMeta]],
         clock: int,
         begun: float | None = None,
+        heartbeats: Mapping[str, int] | None = None,
     ) -> None:
         """Add a batch; `begun` is when reading it began (`time.perf_counter`)."""
         with self._changed:
             seq = self.next_seq
             entry = LogEntry(
-                seq, group, source, _numbered(packs, seq), _numbered(rejects, seq), clock
-            )
+                seq, group, source, _numbered(packs, seq), _numbered(rejects, seq), clock,
+                dict(heartbeats or {}),
+            )  # fmt: skip
             commit_entry(self.storage, entry)
             self.next_seq = seq + 1
             self._sources[source[0]] = source[1]

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable
 
 from thalweg.config import POLL_SECONDS, TICK_SECONDS
-from thalweg.runtime.coordinator import EpochReport, wall_clock
+from thalweg.runtime.clock import wall_clock
+from thalweg.runtime.coordinator import EpochReport
 from thalweg.runtime.delivery import Delivery
 from thalweg.runtime.listeners import Listeners
 from thalweg.runtime.logwriter import LogWriter

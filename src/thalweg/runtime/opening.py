@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from thalweg.errors import PathError, PathInUse
+from thalweg.runtime.clock import not_before
 from thalweg.runtime.state import EngineState
 from thalweg.store import manifest
 from thalweg.store.log import FOLDER as LOG
@@ -101,6 +102,7 @@ def load_state(storage: Storage) -> EngineState:
     state = EngineState.from_json(saved)
     state.epoch = epoch
     state.incarnation += 1
+    not_before(state.clock)
     return state
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -48,7 +48,7 @@ from thalweg.plan.rewrites import optimize
 from thalweg.plan.types import DataType, to_arrow, type_named
 from thalweg.runtime.answers import Answer
 from thalweg.runtime.coordinator import Coordinator
-from thalweg.runtime.shapes import arrow_fields, normalized, refuse_reserved
+from thalweg.runtime.shapes import arrow_fields, instant_of, normalized, refuse_reserved
 from thalweg.runtime.sinks import ConsoleSink, FilesSink, FunctionSink, Sink, TableSink
 from thalweg.runtime.state import FAILED
 from thalweg.runtime.tables import Tables
@@ -99,7 +99,7 @@ class Query:
         """The current answer of a relation (a query without ISTREAM and the like), or its answer
         at an instant (a time, or µs since 1970)."""
         self._raise_if_failed()
-        return self.session.answer_of(self.name, _instant(at)).rows()
+        return self.session.answer_of(self.name, None if at is None else instant_of(at)).rows()
 
     def stats(self) -> dict[str, Any]:
         """Counters and sizes as of the last epoch."""
@@ -118,13 +118,6 @@ class Query:
 
     def __repr__(self) -> str:
         return f"Query({self.name!r}, {self.status})"
-
-
-def _instant(at: datetime | int | None) -> int | None:
-    if not isinstance(at, datetime):
-        return at
-    zoned = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
-    return (zoned - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def described_schema(schema: pa.Schema) -> str:
@@ -296,6 +289,8 @@ class Session:
                 remedy="use ALTER QUERY (not available yet), another name or another path",
             )
         bound = self._bound(statement, script)
+        for stream in bound.streams:  # rejects become a stream when somebody reads them
+            self.catalog.streams.setdefault(stream, self.catalog.stream(stream))
         self.coordinator.add_query(name, text, self.physical(bound))
         query = Query(name, text, bound, self, callback)
         self.coordinator.state.queries[name].schema = described_schema(query.schema)
@@ -359,12 +354,17 @@ class Session:
         if isinstance(statement, ast.Invoke):
             at = None if statement.moment is None else moment(statement.moment, text)
             return self._known_query(statement.name).invoke(at)
+        if isinstance(statement, ast.Manage) and statement.verb == "REFRESH":
+            return self.refresh_table(statement.name)
         word = type(statement).__name__
         shown = statement.verb if isinstance(statement, ast.Manage) else _words(word)
         raise NotAvailableYet(f"{shown} is not available yet")
 
     def create_stream(self, definition: StreamDef) -> StreamDef:
         return self.define_stream(definition)
+
+    def refresh_table(self, name: str) -> None:
+        raise NotAvailableYet("REFRESH TABLE needs an Engine")
 
     def create_table(self, statement: ast.CreateTable, text: str) -> TableDef:
         raise NotAvailableYet("CREATE TABLE FROM needs an Engine")
@@ -386,7 +386,7 @@ class Session:
             query = self.queries[query]
         bound = query.bound if isinstance(query, Query) else self.bind(_select_text(query))
         plan = query.plan if isinstance(query, Query) else self.physical(bound)
-        lateness = {s: self.catalog.streams[s].lateness for s in bound.streams}
+        lateness = {s: self.catalog.stream(s).lateness for s in bound.streams}
         text = explain(plan, verdict(bound.root), lateness)
         for sink in query.sinks if isinstance(query, Query) else ():
             text += f"\noutput: {bound.sink or 'callback'} ({sink.guarantee})"

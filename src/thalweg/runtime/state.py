@@ -18,7 +18,8 @@ a commit must not cost more the longer the engine has run."""
 
 @dataclass(slots=True)
 class StreamState:
-    """`watermark` is W at the end of the last epoch: older rows are late from then on."""
+    """`watermark` is W at the end of the last epoch: older rows are late from then on. `heartbeat`
+    is the instant before which the source has said no row will come."""
 
     packs: list[PackMeta] = field(default_factory=list)
     rejects: list[Described] = field(default_factory=list)
@@ -28,6 +29,7 @@ class StreamState:
     rows: int = 0
     late: int = 0
     rejected: int = 0
+    heartbeat: int = BEFORE_TIME
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -39,6 +41,7 @@ class StreamState:
             "rows": self.rows,
             "late": self.late,
             "rejected": self.rejected,
+            "heartbeat": self.heartbeat,
         }
 
     @staticmethod

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME
 from thalweg.exec.versioned import SINCE, first_version, next_version
-from thalweg.runtime.coordinator import Coordinator, wall_clock
+from thalweg.runtime.clock import wall_clock
+from thalweg.runtime.coordinator import Coordinator
 from thalweg.store.packs import PackMeta, arrange, write_pack
 from thalweg.store.storage import Storage
 

@@ -18,10 +18,11 @@ SETTLE = 1_000_000
 
 
 def watermark(definition: StreamDef, state: StreamState) -> int:
-    """W from the data alone."""
+    """W from the data and what the source has announced."""
+    announced = max(state.watermark, state.heartbeat)
     if state.max_ts == BEFORE_TIME:
-        return state.watermark
-    return max(state.watermark, state.max_ts - definition.lateness)
+        return announced
+    return max(announced, state.max_ts - definition.lateness)
 
 
 def passing(

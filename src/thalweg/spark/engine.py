@@ -6,28 +6,37 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from thalweg.config import Config
-from thalweg.errors import ConfigError, GroupMismatch, SourceError, ThalwegError, TypeMismatch
+from thalweg.errors import (
+    ConfigError,
+    GroupMismatch,
+    SourceError,
+    ThalwegError,
+    UnknownName,
+    did_you_mean,
+)
 from thalweg.lang import ast
-from thalweg.lang.definitions import fields_of, source_spec
+from thalweg.lang.definitions import columns_of, fields_of, source_spec
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef
-from thalweg.plan.logical import Field, Schema
 from thalweg.plan.query import SinkSpec
-from thalweg.plan.types import type_named
-from thalweg.runtime.coordinator import Coordinator, wall_clock
+from thalweg.runtime.clock import wall_clock
+from thalweg.runtime.coordinator import Coordinator
+from thalweg.runtime.history import history
 from thalweg.runtime.listeners import Listener, Listeners
 from thalweg.runtime.logwriter import LogWriter
 from thalweg.runtime.loop import EpochLoop
 from thalweg.runtime.opening import claim, load_state, release, sweep
+from thalweg.runtime.pushing import Pusher, PushInput, from_items, from_table
 from thalweg.runtime.session import Callback, Query, Session
-from thalweg.runtime.shapes import Duration, make_stream
+from thalweg.runtime.shapes import Duration, arrow_fields, instant_of, make_stream, normalized
 from thalweg.runtime.sinks import Sink
 from thalweg.spark import datasource
 from thalweg.spark.executor import executor_for
@@ -40,10 +49,12 @@ from thalweg.spark.ingest import (
     checkpoint_batch,
     checkpoint_id,
 )
+from thalweg.spark.readers import spark_fields, spark_stream
 from thalweg.spark.settings import create_session, spark_log
 from thalweg.spark.sinks import SparkSink
 from thalweg.store.storage import open_storage
 
+T = TypeVar("T")
 _ERROR = re.compile(r"[\w.]*(Error|Exception): \S")
 
 
@@ -54,6 +65,19 @@ class EngineSession(Session):
 
     def create_stream(self, definition: StreamDef) -> StreamDef:
         return self.engine._file_stream(definition)
+
+    def refresh_table(self, name: str) -> None:
+        """Read a table's files again: what differs is its next version."""
+        known = self.catalog.tables.get(name)
+        if known is None or known.source.kind != "files":
+            raise UnknownName(
+                f"there is no table {name} from files",
+                remedy=did_you_mean(name, self.catalog.tables),
+            )
+        spec = known.source
+        tables = [read_file(name, known.fields, spec, p) for p in list_files(spec)]
+        rows = pa.concat_tables(tables)
+        self.engine._at_epoch(lambda: self.define_table(name, rows, spec))
 
     def create_table(self, statement: ast.CreateTable, text: str) -> TableDef:
         spec = source_spec(statement.source, text, statement.at)
@@ -154,6 +178,8 @@ class Engine:
         self._log = LogWriter(storage, state.next_seq, state.sources)
         self._inputs: dict[str, StreamInput] = {}
         self._groups: dict[int, IngestGroup] = {}
+        self._pushes: dict[str, PushInput] = {}
+        self._pushers: list[Pusher] = []
         self._loop: EpochLoop | None = None
         self._listeners = Listeners()
         self._closed = False
@@ -185,7 +211,7 @@ class Engine:
                 f"stream {name}: the DataFrame is not streaming",
                 remedy="use spark.readStream, or engine.table() for static data",
             )
-        fields = _spark_fields(df)
+        fields = spark_fields(df)
         options.setdefault("idle", self.config.idle)
         definition = make_stream(
             name, fields, timestamp, lateness=lateness, key=key, retain=retain, **options
@@ -194,6 +220,8 @@ class Engine:
 
     def _file_stream(self, definition: StreamDef) -> StreamDef:
         self._refuse_while_running("add a stream")
+        if definition.source.kind == "spark":
+            return self._add(definition, spark_stream(self.spark, definition), is_files=False)
         if definition.source.kind != "files":
             raise ConfigError(
                 f"stream {definition.name} has no source",
@@ -206,15 +234,107 @@ class Engine:
         self._inputs[definition.name] = StreamInput(definition, frame, is_files)
         return found
 
-    def table(self, name: str, df: DataFrame | pa.Table) -> TableDef:
-        """Register static rows (a batch DataFrame or an Arrow table) for joining."""
+    def feed(
+        self,
+        name: str,
+        items: Any,
+        schema: pa.Schema | str | None = None,
+        timestamp: str | None = None,
+        **options: Any,
+    ) -> StreamDef:
+        """Register a stream that Python feeds.
+
+        `items` is an iterable (a generator), a function that returns one, or a
+        `pyarrow.RecordBatchReader`; each item is a row as a dictionary, a list of such, an Arrow
+        table or batch, or a `Heartbeat`. `schema` is an Arrow schema or SQL columns such as
+        `"sym STRING, price DOUBLE, ts TIMESTAMP"`. After a restart a function is called again and
+        the items taken in before are skipped.
+        """
+        self._refuse_while_running("add a stream")
+        shape = items.schema if isinstance(items, pa.RecordBatchReader) else schema
+        if shape is None:
+            raise ConfigError(f"stream {name}: which columns?", remedy="give a schema")
+        fields = columns_of(shape) if isinstance(shape, str) else arrow_fields(shape)
+        definition = make_stream(name, fields, timestamp, **self._with_idle(options))
+        return self._push(PushInput(definition, from_items(items)))
+
+    def replay(
+        self,
+        name: str,
+        rows: DataFrame | pa.Table,
+        timestamp: str,
+        *,
+        speed: float | None = None,
+        **options: Any,
+    ) -> StreamDef:
+        """Register rows at rest as a stream: in the order of `timestamp`, as fast as possible or,
+        with a `speed`, so many times as fast as they happened. `history()` gives what an engine
+        has kept of a stream."""
+        self._refuse_while_running("add a stream")
+        if speed is not None and speed <= 0:
+            raise ConfigError(f"stream {name}: speed must be positive", remedy="1 is real time")
+        if isinstance(rows, DataFrame):
+            if rows.isStreaming:
+                raise ConfigError(f"stream {name}: it streams already", remedy="use stream()")
+            rows = rows.toArrow()
+        own = rows.select([n for n in rows.column_names if not n.startswith("__")])
+        fields = arrow_fields(own.schema)
+        definition = make_stream(name, fields, timestamp, **self._with_idle(options))
+        table = normalized(own, fields)
+        return self._push(PushInput(definition, from_table(definition, table, speed)))
+
+    def history(
+        self,
+        stream: str,
+        since: datetime | int | None = None,
+        until: datetime | int | None = None,
+    ) -> pa.Table:
+        """What is kept of a stream (RETAIN says how long), in the order of time."""
+        bounds = [None if t is None else instant_of(t) for t in (since, until)]
+        return history(self._storage, self.session.coordinator.state, stream, *bounds)
+
+    def heartbeat(self, stream: str, at: datetime | int) -> None:
+        """Announce that no row of a stream before this time will come: queries need not wait."""
+        if stream not in self.session.catalog.streams:
+            known = self.session.catalog.streams
+            raise UnknownName(f"unknown stream {stream}", remedy=did_you_mean(stream, known))
+        source = f"heartbeat:{stream}"
+        number = self._log.last_batch(source) + 1
+        beats = {stream: instant_of(at)}
+        self._log.append(0, (source, number), {}, {}, wall_clock(), heartbeats=beats)
+
+    def _push(self, given: PushInput) -> StreamDef:
+        found = self.session.define_stream(given.definition)
+        self._pushes[given.definition.name] = given
+        return found
+
+    def _with_idle(self, options: dict[str, Any]) -> dict[str, Any]:
+        return {"idle": self.session.default_idle, **options}
+
+    def table(
+        self, name: str, df: DataFrame | pa.Table, at: datetime | int | None = None
+    ) -> TableDef | None:
+        """Register static rows (a batch DataFrame or an Arrow table) for joining.
+
+        A table that is known gets its next version: from the event time `at` on, by default from
+        the first instant that no query has answered. While the engine runs the version is taken
+        over by the next epoch (and None is returned).
+        """
         if isinstance(df, DataFrame):
             if df.isStreaming:
                 raise ConfigError(
                     f"table {name}: the DataFrame is streaming", remedy="use engine.stream()"
                 )
             df = df.toArrow()
-        return self.session.define_table(name, df)
+        rows, instant = df, None if at is None else instant_of(at)
+        return self._at_epoch(lambda: self.session.define_table(name, rows, at=instant))
+
+    def _at_epoch(self, action: Callable[[], T]) -> T | None:
+        """Do it now, or, while the engine runs, at the beginning of the next epoch."""
+        if self._loop is None:
+            return action()
+        self.session.coordinator.post(action)
+        return None
 
     def function(self, name: str, function: Any, returns: Any = "BOOLEAN", **options: Any) -> None:
         """Register a Python function for SQL; see `Session.function`."""
@@ -317,6 +437,7 @@ class Engine:
         try:
             for group in self._groups.values():
                 group.start(available_now)
+            self._start_pushers()
         except BaseException:
             self._stop_ingest()
             raise
@@ -377,18 +498,33 @@ class Engine:
 
     # -- ingest ------------------------------------------------------------------------------
 
+    def _start_pushers(self) -> None:
+        keys_of = self.session.coordinator.keys_of
+        self._pushers = [
+            Pusher(given, self._log, self._storage, keys_of) for given in self._pushes.values()
+        ]
+        for pusher in self._pushers:
+            pusher.start()
+
     def _ingest_finished(self) -> bool:
+        if any(pusher.is_active for pusher in self._pushers):
+            return False
         return all(g.query is None or not g.query.isActive for g in self._groups.values())
 
     def _sources_ready(self) -> bool:
         return all(g.is_ready for g in self._groups.values())
 
     def _stop_ingest(self) -> None:
+        for pusher in self._pushers:
+            pusher.stop()
         for group in self._groups.values():
             if group.query is not None and group.query.isActive:
                 group.query.stop()
 
     def _ingest_error(self) -> BaseException | None:
+        for pusher in self._pushers:
+            if pusher.failure is not None:
+                return pusher.failure
         for group in self._groups.values():
             error = group.query.exception() if group.query is not None else None
             if error is not None:
@@ -450,22 +586,6 @@ def _classic(spark: Any) -> SparkSession:
             remedy="Spark Connect can only read results; create the session without remote()",
         )
     return spark
-
-
-def _spark_fields(df: DataFrame) -> Schema:
-    return tuple(_spark_field(f.name, f.dataType.simpleString(), f.nullable) for f in df.schema)
-
-
-def _spark_field(name: str, text: str, nullable: bool) -> Field:
-    word, _, rest = text.partition("(")
-    numbers = [int(n) for n in rest.rstrip(")").split(",") if n.isdigit()]
-    found = type_named(word, *numbers)
-    if found is None:
-        raise TypeMismatch(
-            f"column {name} is of Spark type {text}, which Thalweg cannot read",
-            remedy="select the columns you need, flatten or cast nested ones first",
-        )
-    return Field(name, found, nullable)
 
 
 def _cause(text: str) -> str:

@@ -18,6 +18,7 @@ from thalweg.errors import SourceError
 from thalweg.plan.catalog import SourceSpec, StreamDef
 from thalweg.plan.logical import Schema
 from thalweg.plan.types import DATE, TIMESTAMP, to_arrow
+from thalweg.runtime.lenient import LENIENT, Records, unreadable
 from thalweg.runtime.shapes import normalized
 
 _ZONE = r":\d\d(?:\.\d+)? ?(?:Z|[+-]\d\d(?::?\d\d)?)$"
@@ -44,14 +45,36 @@ def file_names(spark: SparkSession, spec: SourceSpec) -> DataFrame:
         ) from error
 
 
-def read_files(stream: StreamDef, paths: Iterable[str]) -> Iterator[pa.Table]:
-    """The content of the files, in the stream's types."""
+def read_files(stream: StreamDef, paths: Iterable[str]) -> Iterator[Records]:
+    """The content of the files, in the stream's types; what is no row is a reject."""
     for path in paths:
-        yield read_file(stream.name, stream.fields, stream.source, path)
+        yield _records(stream, path)
+
+
+def _records(stream: StreamDef, path: str) -> Records:
+    form = str(stream.source.format)
+    try:
+        return Records(read_file(stream.name, stream.fields, stream.source, path))
+    except SourceError as error:
+        if isinstance(error.__cause__, OSError) and not isinstance(
+            error.__cause__, pa.ArrowException
+        ):
+            raise  # the disk's fault, not the content's: to be read again
+        return _leniently(stream, form, path, error)
+
+
+def _leniently(stream: StreamDef, form: str, path: str, error: SourceError) -> Records:
+    location = _location(path)
+    try:
+        if form in LENIENT:
+            return LENIENT[form](location, stream.fields)
+    except (pa.ArrowException, KeyError, ValueError):
+        pass  # not even in part
+    return unreadable(stream.fields, f"unreadable file: {error.message}")
 
 
 def read_file(name: str, fields: Schema, spec: SourceSpec, path: str) -> pa.Table:
-    location = unquote(urlparse(path).path) if path.startswith("file:") else path
+    location = _location(path)
     try:
         table = _READERS[str(spec.format)](location, fields)
         return normalized(table.select([f.name for f in fields]), fields)
@@ -60,6 +83,10 @@ def read_file(name: str, fields: Schema, spec: SourceSpec, path: str) -> pa.Tabl
             f"{location} cannot be read as {spec.format} for {name}: {error}",
             remedy="check the file, its format and the declared columns",
         ) from error
+
+
+def _location(path: str) -> str:
+    return unquote(urlparse(path).path) if path.startswith("file:") else path
 
 
 def _parquet(path: str, fields: Schema) -> pa.Table:

@@ -23,8 +23,9 @@ from pyspark.sql.streaming import StreamingQuery
 
 from thalweg.errors import CheckpointLost, GroupMismatch
 from thalweg.plan.catalog import StreamDef
-from thalweg.runtime.coordinator import wall_clock
+from thalweg.runtime.clock import wall_clock
 from thalweg.runtime.ingest import Ingested, IngestPlan, ingest_table
+from thalweg.runtime.lenient import Records
 from thalweg.runtime.logwriter import LogWriter
 from thalweg.runtime.shapes import normalized
 from thalweg.spark.arrow import arrow_messages, arrow_schema, record_batches
@@ -33,6 +34,8 @@ from thalweg.spark.settings import is_local
 from thalweg.store.storage import Storage
 
 TAG = "__s"
+MALFORMED = "__malformed"
+"""Where a source has it, the reason why a record is no row."""
 IDENTITY_OPTIONS = ("path", "subscribe", "subscribePattern", "assign", "topic")
 LARGEST_PACK = 4_000_000
 
@@ -209,7 +212,8 @@ class IngestGroup:
 def _wanted(given: StreamInput) -> list[str]:
     if given.is_files:
         return ["path"]
-    return [f.name for f in given.definition.fields]
+    names = [f.name for f in given.definition.fields]
+    return [*names, MALFORMED] if MALFORMED in given.frame.columns else names
 
 
 def _slots(frame: DataFrame, wanted: Sequence[str]) -> list[tuple[str, str, str]]:
@@ -280,19 +284,22 @@ def _write(
     whole = pa.Table.from_batches(parts)
     if slots.is_files:
         paths = whole.column(slots.columns[0][0]).to_pylist()
-        tables: Iterable[pa.Table] = read_files(slots.plan.stream, paths)
+        tables: Iterable[Records] = read_files(slots.plan.stream, paths)
     else:
         named = pa.table({name: whole.column(slot) for slot, name in slots.columns})
-        tables = [normalized(named, slots.plan.stream.fields)]
+        malformed = None
+        if MALFORMED in named.column_names:
+            malformed = named.column(MALFORMED).combine_chunks()
+        tables = [Records(normalized(named, slots.plan.stream.fields), malformed)]
     _write_tables(slots, storage, tables, found)
 
 
 def _write_tables(
-    slots: SlotMap, storage: Storage, tables: Iterable[pa.Table], found: dict[str, Ingested]
+    slots: SlotMap, storage: Storage, tables: Iterable[Records], found: dict[str, Ingested]
 ) -> None:
     total = found.setdefault(slots.plan.stream.name, Ingested())
-    for table in tables:
-        one = ingest_table(slots.plan, table, storage)
+    for records in tables:
+        one = ingest_table(slots.plan, records.table, storage, records.malformed)
         total.packs += one.packs
         total.rejects += one.rejects
 

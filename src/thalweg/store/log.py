@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from thalweg.errors import PathInUse
 from thalweg.store.packs import PackMeta
@@ -19,7 +19,8 @@ FOLDER = "log"
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """`source` is (ingest query id, batch id); packs and raw reject packs are per stream."""
+    """`source` is (ingest query id, batch id); packs and raw reject packs are per stream. A
+    heartbeat says that no row of a stream before an instant will come any more."""
 
     seq: int
     group: int
@@ -27,6 +28,7 @@ class LogEntry:
     packs: dict[str, tuple[PackMeta, ...]]
     rejects: dict[str, tuple[PackMeta, ...]]
     clock: int
+    heartbeats: dict[str, int] = field(default_factory=dict)
 
     def files(self) -> set[str]:
         """Every pack the entry names."""
@@ -41,6 +43,7 @@ class LogEntry:
                 "packs": {s: [p.to_json() for p in ps] for s, ps in self.packs.items()},
                 "rejects": {s: [p.to_json() for p in ps] for s, ps in self.rejects.items()},
                 "clock": self.clock,
+                "heartbeats": self.heartbeats,
             }
         ).encode()
 
@@ -54,6 +57,7 @@ class LogEntry:
             _packs(data["packs"]),
             _packs(data["rejects"]),
             data["clock"],
+            data.get("heartbeats", {}),
         )
 
 
