@@ -1,7 +1,7 @@
 """Write docs/coverage.md: which acceptance item is shown by which test.
 
-Tests cite items by id in their names or docstrings (`streamon #22`); `acceptance.toml` lists the
-items with a few words each. Run `python docs/make_coverage.py`; a test keeps the page true.
+Tests cite items by id in their names or docstrings (`streamon #22`, `priorart Q3`);
+`acceptance.toml` lists the items with a few words each. Run `python docs/make_coverage.py`; a test keeps the page true.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "coverage.md"
-CITATION = re.compile(r"\b(streamon|pulse|bounds|densities|priorart) #(\d+)")
+CITATION = re.compile(r"\b(streamon|pulse|bounds|densities) #(\d+)|\b(priorart) ([A-Z]+-?\d+)")
 
 
 def citations() -> dict[str, list[str]]:
@@ -24,8 +24,9 @@ def citations() -> dict[str, list[str]]:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
                 text = f"{node.name}\n{ast.get_docstring(node) or ''}"
                 place = f"{path.relative_to(ROOT).as_posix()}::{node.name}"
-                for note, number in CITATION.findall(text):
-                    found.setdefault(f"{note} #{number}", []).append(place)
+                for note, number, other, letter in CITATION.findall(text):
+                    item = f"{note} #{number}" if note else f"{other} {letter}"
+                    found.setdefault(item, []).append(place)
     return found
 
 
@@ -42,7 +43,7 @@ def page() -> str:
     ]
     for note, entries in items.items():
         for number, title in entries.items():
-            item = f"{note} #{number}"
+            item = f"{note} #{number}" if number.isdigit() else f"{note} {number}"
             tests = cited.get(item, [])
             shown = "<br>".join(f"`{t}`" for t in tests) or "—"
             status = "shown" if tests else "planned"

@@ -13,12 +13,13 @@ from thalweg.exec.accumulators import accumulator
 from thalweg.exec.accumulators.base import Accumulator, Arguments, Columns, Loaded, sign_runs
 from thalweg.exec.context import Reject, TaskContext
 from thalweg.exec.expressions import evaluate
-from thalweg.exec.frame import Changes, Frame, Ints
+from thalweg.exec.frame import AFTER_TIME, Changes, Frame, Ints
 from thalweg.exec.groups import Runs, sort_into_runs
-from thalweg.exec.groupstate import ROWS, StatePack, look_up, side_table, state_table
+from thalweg.exec.groupstate import CLOSES, ROWS, StatePack, look_up, side_table, state_table
 from thalweg.exec.netting import same_rows
 from thalweg.exec.vector import Mask, Vector, concat, nulls
 from thalweg.plan.physical import Grouping
+from thalweg.plan.types import DATE
 
 
 @dataclass(slots=True)
@@ -77,7 +78,37 @@ def aggregate(
     for one, own in zip(accumulators, arguments, strict=True):
         one.advance(own, signed, loaded)
     revisions = _revisions(grouping, keys, runs, accumulators, signed.members, loaded)
-    return _saved(runs, accumulators, signed.members, revisions)
+    found = _saved(runs, accumulators, signed.members, revisions)
+    appeared = int(np.count_nonzero(revisions.has & ~revisions.had))
+    ctx.counts["groups"] += appeared - int(np.count_nonzero(revisions.had & ~revisions.has))
+    if grouping.closing is not None and found.state is not None:
+        closes = _closing_instants(grouping, keys, runs)
+        _count_openings(ctx, closes, loaded)
+        found.state = found.state.append_column(CLOSES, pa.array(closes))
+    return found
+
+
+def _closing_instants(grouping: Grouping, keys: list[Vector], runs: Runs) -> Ints:
+    """When each group is complete; a group without time (NULL) never is."""
+    assert grouping.closing is not None
+    place = [k.name for k in grouping.keys].index(grouping.closing.key)
+    values = keys[place].take(runs.example)
+    micros = np.asarray(values.data).astype(np.int64)
+    if values.type == DATE:
+        micros = micros * _DAY
+    closes = micros + grouping.closing.period
+    return closes if values.valid is None else np.where(values.valid, closes, AFTER_TIME)
+
+
+def _count_openings(ctx: TaskContext, closes: Ints, loaded: Loaded) -> None:
+    """New groups by the instant at which they close."""
+    instants, counts = np.unique(closes[loaded.rows < 0], return_counts=True)
+    for instant, count in zip(instants.tolist(), counts.tolist(), strict=True):
+        ctx.counts[f"{OPENS}{instant}"] += count
+
+
+OPENS = "opens:"
+_DAY = 86_400_000_000
 
 
 def _evaluated(

@@ -22,7 +22,7 @@ from thalweg.plan.types import DataType, to_arrow
 from thalweg.store import native
 from thalweg.store.packs import TIME, Pack, PackMeta
 
-HASH, SECOND, ROWS = "__h0", "__second", "rows"
+HASH, SECOND, ROWS, CLOSES = "__h0", "__second", "rows", "__closes"
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,15 @@ class Share:
     parts: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """Rows with before ≤ event time < now leave the window at the first instant of the epoch,
+    whatever their window says; older ones have left already."""
+
+    before: int
+    now: int
+
+
 @dataclass(slots=True)
 class Needles:
     """What a probe looks for: key hashes and instants (of appearing or vanishing)."""
@@ -143,9 +152,16 @@ class TimeLeaf:
     """A time window over the packs of a stream, or a table (no window: always there)."""
 
     def __init__(
-        self, ctx: TaskContext, leaf: Leaf, position: int, packs: Sequence[PackMeta], share: Share
+        self,
+        ctx: TaskContext,
+        leaf: Leaf,
+        position: int,
+        packs: Sequence[PackMeta],
+        share: Share,
+        floor: Floor | None = None,
     ) -> None:
         self.ctx = ctx
+        self.floor = floor
         self.leaf = leaf
         self.position = position
         self.packs = packs
@@ -187,9 +203,15 @@ class TimeLeaf:
         if self.window is None:
             return self._standing().take(np.empty(0, np.int64))
         low, high = windows.ending_between(self.window, self.ctx.since, self.ctx.until)
+        if self.floor is not None:
+            low = max(low, self.floor.now)
         frames, times = self._between(low, high, note_rejects=False, only_at=only_at)
         ts = _flat(times)
         ends = windows.ends(self.window, ts)
+        if self.floor is not None and self.floor.now > self.floor.before:
+            early = self._evicted(self.floor)
+            frames, ts = [*frames, *early[0]], np.concatenate([ts, *early[1]])
+            ends = np.append(ends, np.full(len(ts) - len(ends), self.ctx.since))
         changes = Changes(
             concat_frames(frames, self.leaf.fields), ends, np.full(len(ts), -1, np.int8), ends
         )
@@ -198,6 +220,15 @@ class TimeLeaf:
             changes = changes.take(np.flatnonzero(ends > begins))
         self.ctx.counts[f"departures:{self.leaf.alias}"] += len(changes)
         return changes
+
+    def _evicted(self, floor: Floor) -> tuple[list[Frame], list[Ints]]:
+        """Rows that have to go before their time: those alive just before this epoch."""
+        assert self.window is not None
+        before = np.array([self.ctx.since - 1], np.int64)
+        alive = int(windows.earliest_alive(self.window, before)[0])
+        started = int(windows.latest_started(self.window, before)[0])
+        low, high = max(floor.before, alive), min(floor.now, started + 1)
+        return self._between(low, high, note_rejects=False) if low < high else ([], [])
 
     def _between(
         self, low: int, high: int, *, note_rejects: bool, only_at: InstantSet | None = None
@@ -270,8 +301,13 @@ class TimeLeaf:
         after = self.position > needles.source
         if needles.departing:
             low = windows.earliest_alive(self.window, at - 1 if after else at)
+            if self.floor is not None:
+                first = after & (at == self.ctx.since)
+                low = np.maximum(low, np.where(first, self.floor.before, self.floor.now))
             return low, windows.latest_started(self.window, at - 1)
         low = windows.earliest_alive(self.window, at)
+        if self.floor is not None:
+            low = np.maximum(low, self.floor.now)
         return low, windows.latest_started(self.window, at - 1 if after else at)
 
     def has_null_keys(self, key: Key) -> bool:

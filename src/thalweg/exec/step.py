@@ -34,7 +34,7 @@ from thalweg.exec.filters import judge, reject
 from thalweg.exec.frame import Changes, Frame, Ints, arrow_columns, concat_changes
 from thalweg.exec.groupstate import StatePack
 from thalweg.exec.keptleaf import KeptLeaf, arriving_rows
-from thalweg.exec.leaf import InstantSet, LeafReader, Share, TimeLeaf
+from thalweg.exec.leaf import Floor, InstantSet, LeafReader, Share, TimeLeaf
 from thalweg.exec.mjoin import Joined
 from thalweg.exec.netting import net
 from thalweg.exec.sequenced import sequence
@@ -58,7 +58,8 @@ class StepTask:
     """Everything a step needs to know.
 
     `packs` are per leaf of the plan; `state` maps slots (see `exec/slots.py`) to packs, oldest
-    first. `start` is the query's first instant, None while there is none.
+    first. `start` is the query's first instant, None while there is none. `floors` are streams
+    whose oldest rows are given up, with the floor before this step and the floor now.
     """
 
     query: str
@@ -74,6 +75,10 @@ class StepTask:
     parts: int = 1
     prefix: str = ""
     seq: int = 0
+    floors: tuple[tuple[str, int, int], ...] = ()
+
+    def floor_of(self, stream: str) -> Floor | None:
+        return next((Floor(b, n) for s, b, n in self.floors if s == stream), None)
 
 
 @dataclass(slots=True)
@@ -272,7 +277,8 @@ class _Step:
         share = self._share(place)
         if leaf.keeps_rows:
             return self._kept(number, i, leaf, self.task.packs[place], share)
-        return TimeLeaf(self.ctx, leaf, i, self.task.packs[place], share)
+        floor = None if leaf.is_table else self.task.floor_of(leaf.relation)
+        return TimeLeaf(self.ctx, leaf, i, self.task.packs[place], share, floor)
 
     def _kept(
         self, number: int, i: int, leaf: Leaf, packs: Sequence[PackMeta], share: Share
@@ -344,6 +350,10 @@ class _Step:
     def write_output(self, changes: Changes) -> None:
         table = output_table(self.plan, changes)
         self.ctx.counts["emitted"] += len(changes)
+        if self.plan.kind is EmitKind.RELATION:
+            vanished = int(np.count_nonzero(changes.signs < 0))
+            self.ctx.counts["appeared"] += len(changes) - vanished
+            self.ctx.counts["vanished"] += vanished
         if table is not None:
             self.result.outputs.append(self.write("out", table))
 

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from thalweg.exec.derived import WEIGHT, summed
 from thalweg.exec.expressions import UserFunction
-from thalweg.exec.groupstate import HASH, ROWS, SECOND, StatePack
+from thalweg.exec.frame import BEFORE_TIME
+from thalweg.exec.groupstate import CLOSES, HASH, ROWS, SECOND, StatePack
 from thalweg.store.packs import TIME, Key, PackCache, PackMeta, arrange, write_pack
 
 
@@ -98,7 +99,8 @@ def merge(task: MergeTask, cache: PackCache, functions: Mapping[str, UserFunctio
 class FoldTask:
     """Several packs of group state, oldest first, into one: the newest row of each group.
 
-    `oldest` says that nothing older exists, so that groups that are gone can be forgotten.
+    `oldest` says that nothing older exists, so that groups that are gone can be forgotten. Groups
+    that closed before the `frontier` are never asked for again.
     """
 
     query: str
@@ -106,6 +108,7 @@ class FoldTask:
     packs: tuple[StatePack, ...]
     oldest: bool
     prefix: str
+    frontier: int = BEFORE_TIME
 
 
 @dataclass(slots=True)
@@ -122,6 +125,8 @@ def fold(task: FoldTask, cache: PackCache, functions: Mapping[str, UserFunction]
     keep = _newest(columns, owner)
     if task.oldest:
         keep = keep[columns[ROWS][keep] != 0]
+    if CLOSES in columns:
+        keep = keep[columns[CLOSES][keep] > task.frontier]
     old = tuple(p.meta.name for p in task.packs)
     if not len(keep):
         return FoldResult(task.query, task.slot, old, None)

@@ -11,17 +11,21 @@ from thalweg.errors import AggregateMisuse, BindError
 from thalweg.lang import ast
 from thalweg.lang.conditions import bound_predicates
 from thalweg.lang.scope import Scope
-from thalweg.plan.expr import AggregateCall, Column, Expr, Literal, columns_of, walk
+from thalweg.plan.expr import AggregateCall, Call, Column, Expr, Literal, columns_of, walk
 from thalweg.plan.logical import (
+    UNBOUNDED,
     Aggregate,
+    Closing,
     Filter,
     Named,
     NamedAggregate,
     Node,
     Project,
     Union,
+    Window,
 )
-from thalweg.plan.types import INT
+from thalweg.plan.logical import walk as walk_nodes
+from thalweg.plan.types import DATE, INT, TIMESTAMP
 
 Item = tuple[str, Expr, exp.Expr]
 """A column of SELECT: its name, what it computes, and where it stands."""
@@ -46,7 +50,8 @@ def grouped(query: ast.Select, scope: Scope, body: Node, items: list[Item]) -> N
     members = []
     for chosen in sets:
         lift = _Lift(scope, keys, chosen)
-        node: Node = Aggregate(body, tuple(columns[k] for k in chosen), named)
+        keyed = tuple(columns[k] for k in chosen)
+        node: Node = Aggregate(body, keyed, named, _closing(scope, body, chosen))
         if query.having is not None:
             at = query.having
             node = Filter(node, tuple(replace(p, expr=lift(p.expr, at)) for p in having))
@@ -67,6 +72,45 @@ def _shared(
     )
     shared = Project(body, tuple(Named(str(e), e) for e in values))
     return shared, {k: Named(str(k), columns[k]) for k in keys}, named
+
+
+_UNITS = {
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 7 * 86_400_000_000,
+    "month": 31 * 86_400_000_000,
+    "quarter": 92 * 86_400_000_000,
+    "year": 366 * 86_400_000_000,
+}
+
+
+def _closing(scope: Scope, body: Node, keys: list[Expr]) -> Closing | None:
+    """When groups over a stream without a window are complete: one of the keys is the event time,
+    or the hour, day, ... it lies in."""
+    timed = [s.time for s in scope.sources if not s.is_table]
+    windows = [n.window for n in walk_nodes(body) if isinstance(n, Window)]
+    if len(timed) != 1 or timed[0] is None or windows != [UNBOUNDED]:
+        return None
+    for key in keys:
+        period = _period(key, timed[0])
+        if period is not None:
+            return Closing(str(key), period)
+    return None
+
+
+def _period(key: Expr, time: Expr) -> int | None:
+    if key.type != TIMESTAMP and key.type != DATE:
+        return None
+    if key == time:
+        return 1
+    if not isinstance(key, Call) or key.args[-1] != time:
+        return None
+    unit = key.args[0]
+    if key.function == "date_trunc" and isinstance(unit, Literal):
+        return _UNITS.get(str(unit.value).lower())
+    return _UNITS["day"] if key.function == "cast" and key.type == DATE else None
 
 
 @dataclass(slots=True)

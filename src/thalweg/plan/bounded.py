@@ -53,7 +53,7 @@ def _reasons(node: Node) -> list[str]:
         return []
     if isinstance(node, (Join, OuterJoin)) and sum(map(_changes, node.inputs)) > 1:
         return [f"a join must keep every row of {endless}"]
-    if isinstance(node, Aggregate) and node.keys:
+    if isinstance(node, Aggregate) and node.keys and node.closing is None:
         return [f"GROUP BY over all of {endless} keeps every group ever seen"]
     if isinstance(node, Count):
         return [f"{_COUNT_WORDS.get(node.rule, 'a join')} over all of {endless} keeps every row"]
@@ -75,7 +75,7 @@ def _endless(node: Node) -> list[str]:
         grows = isinstance(node.window, TimeWindow) and node.window.grows
         return [_name(node)] if grows else []
     if isinstance(node, Aggregate) and not node.keys:
-        return []
+        return []  # one row
     return list(dict.fromkeys(name for child in node.inputs for name in _endless(child)))
 
 

@@ -348,12 +348,22 @@ def as_nullable(schema: Schema) -> Schema:
 
 
 @dataclass(frozen=True, slots=True)
+class Closing:
+    """A group is closed, and will never change again, `period` µs after the value of a key that is
+    made of the event time (a TIMESTAMP, or a DATE)."""
+
+    key: str
+    period: int
+
+
+@dataclass(frozen=True, slots=True)
 class Aggregate(Node):
     """One row per distinct key; without keys exactly one row, even over nothing."""
 
     input: Node
     keys: tuple[Named, ...]
     aggregates: tuple[NamedAggregate, ...]
+    closing: Closing | None = None
 
     @property
     def schema(self) -> Schema:

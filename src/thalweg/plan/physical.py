@@ -13,6 +13,7 @@ from enum import Enum
 
 from thalweg.plan.expr import Predicate
 from thalweg.plan.logical import (
+    Closing,
     CountRule,
     EmitKind,
     KeptWindow,
@@ -126,6 +127,7 @@ class Grouping:
 
     keys: tuple[Named, ...]
     aggregates: tuple[NamedAggregate, ...]
+    closing: Closing | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,8 @@ class _Drafts:
         leaves = tuple(self._leaf(m, parts.predicates, count) for m in parts.members)
         grouping = None
         if parts.aggregate is not None:
-            grouping = Grouping(parts.aggregate.keys, parts.aggregate.aggregates)
+            group = parts.aggregate
+            grouping = Grouping(group.keys, group.aggregates, group.closing)
         top = tuple(p for p in parts.predicates if can_raise(p.expr)) if count > 1 else ()
         block = Block(leaves, (), top, grouping, parts.having, parts.columns)
         return self._append(block, parts.predicates)
@@ -315,13 +316,13 @@ def _needs_netting(kind: EmitKind, relations: tuple[Relation, ...], catalog: Cat
     if any(leaf.changes for r in relations if isinstance(r, Block) for leaf in r.leaves):
         return True
     if len(relations) > 1:
-        return not all(_only_grows(r) for r in relations)
+        return not all(only_grows(r) for r in relations)
     assert isinstance(root, Block)
     if root.grouping is not None:
         through = {c.expr.name for c in root.columns if isinstance(c.expr, Column)}
         keys = root.grouping.keys
         return not all(k.name in through for k in keys) or not keys
-    if _only_grows(root):
+    if only_grows(root):
         return False
     windows = [leaf.window for leaf in root.leaves if leaf.window is not None]
     if any(isinstance(w, KeptWindow) for w in windows):
@@ -336,7 +337,7 @@ def _needs_netting(kind: EmitKind, relations: tuple[Relation, ...], catalog: Cat
     return not times <= shown
 
 
-def _only_grows(relation: Relation) -> bool:
+def only_grows(relation: Relation) -> bool:
     """Whether no row ever vanishes, given that none does from the inputs."""
     if isinstance(relation, (Merged, Sequenced)):
         return True

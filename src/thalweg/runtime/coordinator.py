@@ -19,6 +19,7 @@ import numpy as np
 from thalweg.config import RESULTS_RETAIN
 from thalweg.errors import ConfigError
 from thalweg.exec import slots
+from thalweg.exec.aggregate import OPENS
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.jobs import Job, Result
 from thalweg.exec.step import StepResult, StepTask
@@ -26,6 +27,7 @@ from thalweg.exec.upkeep import CleanResult, CleanTask, FoldResult, MergeResult
 from thalweg.plan.catalog import REJECTS, Catalog
 from thalweg.plan.physical import Leaf, QueryPlan, RoutingKind
 from thalweg.runtime import watermarks
+from thalweg.runtime.limits import enforce
 from thalweg.runtime.report import EpochReport as EpochReport
 from thalweg.runtime.report import growth, state_bytes, tallies
 from thalweg.runtime.results import forget_results
@@ -78,17 +80,23 @@ class Coordinator:
         self._away = 0.0
         self._commit_seconds = 0.0
         self.results_retain = RESULTS_RETAIN
+        self.limits: dict[str, int] = {}
+        self.state_limit: int | None = None
 
     # -- registration ------------------------------------------------------------------------
 
     def add_query(self, name: str, text: str, plan: QueryPlan) -> None:
         """A new query sees log entries from now on; a known one goes on where it was."""
         self.plans[name] = plan
-        if name not in self.state.queries:
-            self.state.queries[name] = QueryState(text, first_seq=self.state.next_seq)
         for leaf in plan.leaves:
             if not leaf.is_table:
                 self.state.streams.setdefault(leaf.relation, StreamState())
+        if name not in self.state.queries:
+            streams = {plan.leaves[i].relation for i in plan.stream_leaves}
+            before = {s: self.state.streams[s].rows for s in streams}
+            self.state.queries[name] = QueryState(
+                text, first_seq=self.state.next_seq, before=before
+            )
 
     def keys_of(self, stream: str) -> tuple[Key, ...]:
         """Key indexes wanted on a stream's packs, the most used first."""
@@ -309,8 +317,13 @@ class Coordinator:
         results = self._run([b for b in batches if b])
         outputs = self._apply(number, [r for batch in results for r in batch])
         for name, until in moving.items():
-            if self.state.queries[name].status == RUNNING:
-                self.state.queries[name].frontier = until
+            query = self.state.queries[name]
+            query.evicted = {}
+            if query.status == RUNNING:
+                query.frontier = until
+                _close_groups(query)
+        limits = {n: limit for n, limit in self.limits.items() if n in self.plans}
+        enforce(self.state, self.plans, limits, self.state_limit)
         return outputs
 
     def _tasks(self, name: str, until: int, number: int) -> list[StepTask]:
@@ -326,6 +339,9 @@ class Coordinator:
             StepTask(
                 name, plan, query.frontier, until, query.start, packs, state, low, high, i,
                 len(ranges), self._prefix(f"q/{quote(name, safe='')}"), number,
+                tuple(
+                    (s, *query.evicted.get(s, (floor, floor))) for s, floor in query.floors.items()
+                ),
             )
             for i, (low, high) in enumerate(ranges)
         ]  # fmt: skip
@@ -475,3 +491,10 @@ class Coordinator:
 
 def _is_time_window(leaf: Leaf) -> bool:
     return leaf.is_stored and not leaf.is_table and not leaf.keeps_rows
+
+
+def _close_groups(query: QueryState) -> None:
+    """Groups whose time is over will never change again."""
+    for key in [k for k in query.counts if k.startswith(OPENS)]:
+        if int(key.removeprefix(OPENS)) <= query.frontier:
+            query.counts["closed"] = query.counts.get("closed", 0) + query.counts.pop(key)

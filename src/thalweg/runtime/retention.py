@@ -31,11 +31,13 @@ def low_water(
     own = state.streams[stream]
     lowest = own.watermark
     for name, plan in plans.items():
-        frontier = state.queries[name].frontier
+        query = state.queries[name]
         for reading in plan.readings:
             for leaf in reading.leaves:
                 if leaf.relation == stream and leaf.is_stored and not leaf.is_table:
-                    lowest = min(lowest, _needed_since(reading, leaf, frontier))
+                    lowest = min(lowest, needed_since(reading, leaf, query))
+                    if stream in query.evicted:  # the next step lets these rows go
+                        lowest = min(lowest, query.evicted[stream][0])
     retain = catalog.streams[stream].retain
     if retain is not None and own.max_ts > BEFORE_TIME:
         lowest = min(lowest, own.max_ts - retain)
@@ -104,13 +106,14 @@ def fold_tasks(
             continue
         begin, end = chosen
         if slots.kind_of(slot) in (slots.GROUPS, slots.COUNTS):
-            found.append(FoldTask(name, slot, tuple(packs[begin:end]), begin == 0, prefix))
+            some = tuple(packs[begin:end])
+            found.append(FoldTask(name, slot, some, begin == 0, prefix, query.frontier))
         else:
             block, i = _place(plan, slot)
             weighted = slots.kind_of(slot) == slots.ROWS
             low = BEFORE_TIME
             if not weighted:
-                low = _needed_since(block, block.leaves[i], query.frontier)
+                low = needed_since(block, block.leaves[i], query)
             some = tuple(packs[begin:end])
             columns = tuple(f.name for f in block.leaves[i].fields)
             targets = [p.target for pipe in block.pipelines for p in pipe.probes if p.leaf == i]
@@ -144,15 +147,20 @@ def _place(plan: QueryPlan, slot: str) -> tuple[Block, int]:
     return block, leaf
 
 
-def _needed_since(reading: Reading, leaf: Leaf, frontier: int) -> int:
+def needed_since(reading: Reading, leaf: Leaf, query: QueryState) -> int:
+    """Rows of a leaf before this event time are out of the query's reach."""
+    frontier = query.frontier
     if not isinstance(leaf.window, TimeWindow) or isinstance(reading, Sequenced):
         return frontier
+    floor = query.floors.get(leaf.relation, BEFORE_TIME)
     if leaf.window.is_endless:
         changing = sum(not other.is_table for other in reading.leaves)
         since = BEFORE_TIME if leaf.window.since is None else leaf.window.since
-        return min(since, frontier) if changing > 1 else frontier
+        return max(min(since, frontier), floor) if changing > 1 else frontier
     back = windows.horizon(leaf.window)
-    return frontier if back is None or frontier == BEFORE_TIME else frontier - back
+    if back is None or frontier == BEFORE_TIME:
+        return frontier
+    return max(frontier - back, floor)
 
 
 def forget_emitted(plan: QueryPlan, query: QueryState) -> list[str]:
@@ -161,7 +169,7 @@ def forget_emitted(plan: QueryPlan, query: QueryState) -> list[str]:
     for slot, packs in query.slots.items():
         if slots.kind_of(slot) == slots.STREAM:
             block, i = _place(plan, slot)
-            low = _needed_since(block, block.leaves[i], query.frontier)
+            low = needed_since(block, block.leaves[i], query)
             gone += [f for p in packs if p.meta.max_ts < low for f in p.files]
             query.slots[slot] = [p for p in packs if p.meta.max_ts >= low]
     return gone

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -47,6 +47,7 @@ from thalweg.plan.query import BoundQuery, SinkSpec
 from thalweg.plan.rewrites import optimize
 from thalweg.plan.types import DataType, to_arrow, type_named
 from thalweg.runtime.answers import Answer
+from thalweg.runtime.components import components
 from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.shapes import arrow_fields, instant_of, normalized, refuse_reserved
 from thalweg.runtime.sinks import ConsoleSink, FilesSink, FunctionSink, Sink, TableSink
@@ -295,6 +296,8 @@ class Session:
         query = Query(name, text, bound, self, callback)
         self.coordinator.state.queries[name].schema = described_schema(query.schema)
         query.sinks = self._sinks(query)
+        if bound.options.state_limit is not None:
+            self.coordinator.limits[name] = bound.options.state_limit
         self.queries[name] = query
         self.catalog.views[name] = ViewDef(name, text)  # others may read it like a view
         return query
@@ -517,6 +520,9 @@ class Session:
             "rejected": query.counts.get("rejected", 0),
             "state_bytes": sum(p.meta.bytes for p in packs),
             "state_rows": sum(p.meta.rows for p in packs),
+            **asdict(components(self.queries[name].plan, query, state, self.storage)),
+            "bound": list(verdict(self.queries[name].bound.root).bounds),
+            "approximate_since": query.approximate_since,
             "counts": dict(query.counts),
             "streams": streams,
         }

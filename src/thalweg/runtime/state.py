@@ -57,7 +57,10 @@ class QueryState:
     entry the query sees; `start` its first instant. `delivered` is the last epoch its sinks have.
     The changes of a relation up to instant `base_until` are added up in `base`, the rest is in
     the outputs. `schema` is that of the output, for readers from outside, and `forgotten` the last
-    epoch whose output is kept no longer."""
+    epoch whose output is kept no longer. `before` are the rows its streams had when it came.
+    Where a limit of state is reached, rows of a stream before its floor are given up: `evicted`
+    has, for the next step, the floor before and the floor now; from `approximate_since` on the
+    output may lack results."""
 
     text: str
     first_seq: int = 0
@@ -73,6 +76,10 @@ class QueryState:
     base_until: int = BEFORE_TIME
     schema: str = ""
     forgotten: int = 0
+    before: dict[str, int] = field(default_factory=dict)
+    floors: dict[str, int] = field(default_factory=dict)
+    evicted: dict[str, list[int]] = field(default_factory=dict)
+    approximate_since: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -90,6 +97,10 @@ class QueryState:
             "base_until": self.base_until,
             "schema": self.schema,
             "forgotten": self.forgotten,
+            "before": dict(self.before),
+            "floors": dict(self.floors),
+            "evicted": {s: list(e) for s, e in self.evicted.items()},
+            "approximate_since": self.approximate_since,
         }
 
     @staticmethod

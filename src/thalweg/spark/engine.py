@@ -168,6 +168,7 @@ class Engine:
         executor = executor_for(self.spark, storage, self.parallelism)
         coordinator = Coordinator(storage, Catalog(), executor, state, self.parallelism)
         coordinator.results_retain = config.results_retain
+        coordinator.state_limit = config.state_limit
         self.session = EngineSession(
             coordinator,
             storage,
