@@ -329,7 +329,8 @@ def test_lower_case_keywords_mean_the_same() -> None:
     ("text", "expected"),
     [
         ("CONSOLE", ("CONSOLE", "", None, ())),
-        ("TABLE t", ("TABLE", "t", None, ())),
+        ("TABLE 't'", ("TABLE", "t", None, ())),
+        ("CHANGELOG 'c' FORMAT CSV", ("CHANGELOG", "c", "csv", ())),
         ("SPARK 'kafka' OPTIONS (topic = 'x')", ("SPARK", "kafka", None, (("topic", "x"),))),
         ("FILES 'p'", ("FILES", "p", None, ())),
     ],

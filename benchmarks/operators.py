@@ -1,0 +1,85 @@
+"""Single operators against Spark's own: same files, same triggers, equal numbers of results.
+
+Stateful ones must never be slower than Spark (aim: five times as fast), stateless ones within 1.2
+of it. Thalweg is judged on streaming DataFrames; FROM FILES is shown beside it. A warm batch is the
+median of the second pass over the files in one JVM, for both.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from _harness import Report
+from _operator_cases import CASES, Case, Shape, ensure
+from _peer import PeerError, PeerResult, run_child
+
+LANES = ("thalweg-frame", "thalweg-files", "spark")
+
+
+def goal_of(case: Case) -> str:
+    return f"{case.name}: times Spark's own" if not case.stateless else f"{case.name}: of Spark"
+
+
+def run(quick: bool = False, json_path: str | None = None) -> int:
+    """Measure, print, write; exit code 0 whatever the goals say (they are in the report)."""
+    report = Report("operators", scale="quick" if quick else "full")
+    for case in CASES:
+        if case.stateless:
+            report.declare(goal_of(case), at_most=1.2)
+        else:
+            report.declare(goal_of(case), at_least=1)
+            report.declare(f"{goal_of(case)} (aim)", at_least=5)
+    shape = Shape(100_000, 5 if quick else 10)
+    root = Path(os.environ.get("THALWEG_BENCH_DATA", tempfile.gettempdir())) / "thalweg-bench-data"
+    folder = ensure(root, shape)
+    found = {lane: _lane(report, folder, lane, quick) for lane in LANES}
+    for case in CASES:
+        _compare(report, case, folder, shape, found)
+    report.finish(Path(json_path) if json_path else None)
+    return 0
+
+
+def _lane(report: Report, folder: Path, lane: str, quick: bool) -> dict[str, Any]:
+    """All cases of one system, in a process of its own."""
+    script = Path(__file__).absolute().with_name("_operator_run.py")
+    result = run_child(
+        PeerResult(lane),
+        [sys.executable, str(script)],
+        {"folder": str(folder.absolute()), "system": lane, "cases": []},
+        budget_s=400 if quick else 1500,
+        batch_budget_s=240 if quick else 600,
+        progress=report.progress,
+        env={"PYTHONWARNINGS": "ignore"},
+    )
+    if result.partial:
+        raise PeerError(f"{lane} did not come to an end")
+    cases: dict[str, Any] = result.detail["cases"]
+    return cases
+
+
+def _compare(report: Report, case: Case, folder: Path, shape: Shape, found: dict[str, Any]) -> None:
+    warm = {}
+    for lane in LANES:
+        one = found[lane][case.name]
+        # Spark answers up to its last watermark, we to the end
+        cutoff = shape.cutoff if lane == "spark" else 1e9
+        expected = case.expected(folder, cutoff)
+        if one["rows_out"] != expected:
+            raise PeerError(
+                f"{case.name}: {lane} gave {one['rows_out']:,} where {expected:,} are right"
+            )
+        warm[lane] = statistics.median(one["batch_ms"][1:])
+        report.row(case.name, lane, "warm batch", "ms", warm[lane])
+        report.row(case.name, lane, "whole run", "s", one["total_s"])
+        report.row(case.name, lane, "results", "rows", one["rows_out"])
+    ours, spark = warm["thalweg-frame"], warm["spark"]
+    if case.stateless:
+        report.ratio(goal_of(case), ours, spark)
+    else:
+        report.ratio(goal_of(case), spark, ours)
+        report.ratio(f"{goal_of(case)} (aim)", spark, ours)
