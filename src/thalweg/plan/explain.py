@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from thalweg.plan.bounded import Verdict
 from thalweg.plan.expr import Predicate
-from thalweg.plan.logical import format_duration
 from thalweg.plan.physical import (
     Block,
     Counted,
@@ -20,23 +19,23 @@ from thalweg.plan.physical import (
 )
 
 
-def explain(plan: QueryPlan, verdict: Verdict, lateness: dict[str, int] | None = None) -> str:
-    """The physical plan as text; equal plans give equal texts."""
+def explain(plan: QueryPlan, verdict: Verdict, notes: dict[str, str] | None = None) -> str:
+    """The physical plan as text; equal plans give equal texts. `notes` say more about streams."""
     lines = [f"{plan.kind.value} ({', '.join(f'{f.name} {f.type}' for f in plan.schema)})"]
     lines += _order(plan)
     if len(plan.relations) == 1:
-        lines += _relation(plan.root, lateness or {})
+        lines += _relation(plan.root, notes or {})
     else:
         for number, relation in reversed(list(enumerate(plan.relations))):
             lines.append(f"  relation {number}")
-            lines += [f"  {line}" for line in _relation(relation, lateness or {})]
+            lines += [f"  {line}" for line in _relation(relation, notes or {})]
     lines.append(_routing(plan))
     lines.append(_netting(plan))
     lines.append(_verdict(verdict))
     return "\n".join(lines)
 
 
-def _relation(relation: Relation, lateness: dict[str, int]) -> list[str]:
+def _relation(relation: Relation, notes: dict[str, str]) -> list[str]:
     if isinstance(relation, Merged):
         return [f"  all rows of {_numbers(relation.inputs)}"]
     if isinstance(relation, Counted):
@@ -44,15 +43,15 @@ def _relation(relation: Relation, lateness: dict[str, int]) -> list[str]:
     if isinstance(relation, Sequenced):
         by = f" within {', '.join(relation.partition_by)}" if relation.partition_by else ""
         columns = ", ".join(map(str, relation.columns))
-        return [f"  {columns} in the order of the stream{by}", *_leaf(relation.leaf, lateness)]
-    return _block(relation, lateness)
+        return [f"  {columns} in the order of the stream{by}", *_leaf(relation.leaf, notes)]
+    return _block(relation, notes)
 
 
 def _numbers(relations: Sequence[int]) -> str:
     return "relation " + " and ".join(str(i) for i in relations)
 
 
-def _block(block: Block, lateness: dict[str, int]) -> list[str]:
+def _block(block: Block, notes: dict[str, str]) -> list[str]:
     lines = []
     if block.having:
         lines.append(f"  having {_listed(block.having)}")
@@ -65,7 +64,7 @@ def _block(block: Block, lateness: dict[str, int]) -> list[str]:
     if len(block.leaves) > 1:
         lines += ["  join"] + [f"    {_pipeline(block, p)}" for p in block.pipelines]
     for leaf in block.leaves:
-        lines += _leaf(leaf, lateness)
+        lines += _leaf(leaf, notes)
     return lines
 
 
@@ -83,17 +82,17 @@ def _pipeline(block: Block, pipeline: Pipeline) -> str:
     return " → ".join(steps)
 
 
-def _leaf(leaf: Leaf, lateness: dict[str, int]) -> list[str]:
+def _leaf(leaf: Leaf, notes: dict[str, str]) -> list[str]:
     window = "" if leaf.window is None else f" {leaf.window}"
-    late = lateness.get(leaf.relation)
-    late_text = f", lateness {format_duration(late)}" if late else ""
+    note = notes.get(leaf.relation)
+    note_text = f"; {note}" if note and not leaf.is_table else ""
     columns = ", ".join(leaf.bare(f.name) for f in leaf.fields) or "no columns"
     if leaf.source is not None:
         emitted = "" if leaf.emits is None else f"{leaf.emits.value} of "
         lines = [f"  {emitted}relation {leaf.source}{window} ({columns})"]
     else:
         kind = "table" if leaf.is_table else "stream"
-        lines = [f"  {kind} {leaf.relation}{window} as {leaf.alias} ({columns}{late_text})"]
+        lines = [f"  {kind} {leaf.relation}{window} as {leaf.alias} ({columns}{note_text})"]
     if leaf.filters:
         lines.append(f"    filter {_listed(leaf.filters)}")
     if leaf.hints:

@@ -71,6 +71,7 @@ class Coordinator:
         self.plans: dict[str, QueryPlan] = {}
         self.functions: dict[str, UserFunction] = {}
         self.awake_since = 0
+        self.idle: set[str] = set()
         self.committed: State = {}
         if state.epoch:  # as it stands on disk: by the incarnation before this one
             self.committed = {**state.to_json(), "incarnation": state.incarnation - 1}
@@ -269,6 +270,7 @@ class Coordinator:
                 marks[name] = watermarks.passing(definition, state, clock, self.awake_since)
             else:
                 marks[name] = watermarks.watermark(definition, state), False
+        self.idle = {name for name, (_, idle) in marks.items() if idle}
         frontiers = {}
         for name, plan in self.plans.items():
             query = self.state.queries[name]

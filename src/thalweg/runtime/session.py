@@ -40,7 +40,7 @@ from thalweg.plan.catalog import (
     ViewDef,
 )
 from thalweg.plan.explain import explain
-from thalweg.plan.logical import EmitKind, format_instant
+from thalweg.plan.logical import EmitKind, format_duration, format_instant
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.planner import Orders, plan_query
 from thalweg.plan.query import BoundQuery, SinkSpec
@@ -389,11 +389,19 @@ class Session:
             query = self.queries[query]
         bound = query.bound if isinstance(query, Query) else self.bind(_select_text(query))
         plan = query.plan if isinstance(query, Query) else self.physical(bound)
-        lateness = {s: self.catalog.stream(s).lateness for s in bound.streams}
-        text = explain(plan, verdict(bound.root), lateness)
+        notes = {s: self._note_on(self.catalog.stream(s)) for s in bound.streams}
+        text = explain(plan, verdict(bound.root), notes)
         for sink in query.sinks if isinstance(query, Query) else ():
             text += f"\noutput: {bound.sink or 'callback'} ({sink.guarantee})"
         return text
+
+    def _note_on(self, stream: StreamDef) -> str:
+        """How long a stream is waited for, and whether it is just now."""
+        late = f"lateness {format_duration(stream.lateness)}" if stream.lateness else "in order"
+        if stream.idle is None:
+            return f"{late}, waited for always"
+        silent = " (silent now: not waited for)" if stream.name in self.coordinator.idle else ""
+        return f"{late}, idle after {format_duration(stream.idle)}{silent}"
 
     def _show(self, statement: ast.Show) -> pa.Table:
         state = self.coordinator.state
