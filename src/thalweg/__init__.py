@@ -14,16 +14,23 @@ from thalweg.config import Config
 from thalweg.errors import ThalwegError
 
 if TYPE_CHECKING:
+    from thalweg.fluent import col, fn, lit, when
     from thalweg.spark.engine import Engine
 
 __version__ = "0.1.0"
-__all__ = ["Config", "Engine", "ThalwegError", "errors"]
+__all__ = ["Config", "Engine", "ThalwegError", "col", "errors", "fn", "lit", "when"]
+_FLUENT = ("col", "fn", "lit", "when")
 
 
 def __getattr__(name: str) -> Any:
-    """`Engine` is loaded when it is first asked for: the core works without Spark."""
+    """`Engine` is loaded when it is first asked for: the core works without Spark. So are the
+    beginnings of expressions."""
     if name == "Engine":
         from thalweg.spark.engine import Engine
 
         return Engine
+    if name in _FLUENT:
+        from thalweg import fluent
+
+        return getattr(fluent, name)
     raise AttributeError(f"module 'thalweg' has no attribute {name!r}")

@@ -23,6 +23,7 @@ from thalweg.errors import (
     UnknownName,
     did_you_mean,
 )
+from thalweg.fluent.streams import Stream, named
 from thalweg.lang import ast
 from thalweg.lang.definitions import columns_of, fields_of, source_spec
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef
@@ -350,6 +351,10 @@ class Engine:
         """
         self._refuse_while_running("add a query")
         return self.session.query(sql, name, callback)
+
+    def __getitem__(self, name: str) -> Stream:
+        """The stream, table, view or query of this name, to build on in Python."""
+        return named(self, name)
 
     def sql(self, script: str) -> Any:
         """Run statements; returns what the last one gives."""

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.jobs import Job, Result, execute_all
+from thalweg.fluent.streams import Stream, named
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef
 from thalweg.plan.planner import Orders
 from thalweg.runtime.coordinator import Coordinator, EpochReport
@@ -119,6 +120,10 @@ class Runner:
 
     def query(self, sql: str, name: str | None = None, callback: Callback | None = None) -> Query:
         return self.session.query(sql, name, callback)
+
+    def __getitem__(self, name: str) -> Stream:
+        """The stream, table, view or query of this name, to build on in Python."""
+        return named(self, name)
 
     def sql(self, script: str) -> Any:
         return self.session.sql(script)

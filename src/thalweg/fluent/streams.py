@@ -1,0 +1,414 @@
+"""`engine["trades"]`: a query built step by step.
+
+Each method gives a new value and applies to what stands before it. Where that cannot be said in the
+same SELECT (a filter after a grouping, a window after a filter), what stands before becomes a
+subquery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sqlglot import exp
+
+from thalweg.errors import BindError, ConfigError, UnknownName, WindowMisuse, did_you_mean
+from thalweg.fluent import building, windows
+from thalweg.fluent.expressions import (
+    Aliased,
+    Condition,
+    Item,
+    Key,
+    all_of,
+    condition,
+    item,
+    ordering,
+)
+from thalweg.fluent.joins import joined
+from thalweg.fluent.literals import literal
+from thalweg.fluent.names import identifier, written
+from thalweg.fluent.text import query_text
+from thalweg.fluent.windows import Duration, Moment
+from thalweg.lang import ast
+from thalweg.plan.logical import EmitKind
+
+if TYPE_CHECKING:
+    from thalweg.runtime.session import Callback, Query, Session
+
+
+class Home(Protocol):
+    """Where queries are registered: an `Engine`, or a `Runner`."""
+
+    @property
+    def session(self) -> Session: ...
+    def query(
+        self, sql: str, name: str | None = None, callback: Callback | None = None
+    ) -> Query: ...
+    def sql(self, script: str) -> Any: ...
+    def explain(self, query: str | Query) -> str: ...
+
+
+def named(home: Home, name: str) -> Stream:
+    """The stream, table, view or query of this name, to build on."""
+    catalog = home.session.catalog
+    if catalog.relation(name) is None:
+        known = catalog.relation_names()
+        raise UnknownName(f"unknown stream or table {name}", remedy=did_you_mean(name, known))
+    return Stream(home, building.source(name))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Stream:
+    """A stream, table or view, or what a query makes of them; `engine["trades"]` gives one.
+
+    >>> import pyarrow as pa
+    >>> from thalweg import col, fn
+    >>> from thalweg.testing.runner import Runner
+    >>> runner = Runner()
+    >>> ts = pa.array([0, 1_000_000, 2_000_000], pa.timestamp("us", "UTC"))
+    >>> trades = pa.table({"sym": ["A", "B", "A"], "price": [10.0, 99.0, 30.0], "ts": ts})
+    >>> _ = runner.stream("trades", trades)
+    >>> means = (
+    ...     runner["trades"]
+    ...     .range("1 min")
+    ...     .filter(col("price") < 50)
+    ...     .group_by("sym")
+    ...     .agg(mean=fn.avg(col("price")))
+    ...     .istream()
+    ... )
+    >>> print(means.sql())
+    SELECT ISTREAM sym, avg(price) AS mean
+    FROM trades [RANGE 1 MINUTE]
+    WHERE price < 50
+    GROUP BY sym
+    >>> query = means.query(name="means")
+    >>> runner.run()
+    >>> query.results().select(["sym", "mean"]).to_pylist()
+    [{'sym': 'A', 'mean': 10.0}, {'sym': 'A', 'mean': 20.0}]
+    """
+
+    home: Home = field(compare=False)
+    draft: ast.Query
+
+    @property
+    def tree(self) -> ast.Query:
+        """The query as the parser would give it, but for places in a text."""
+        return building.completed(self.draft)
+
+    def sql(self) -> str:
+        """The query as text of the language, one clause a line."""
+        return query_text(self.tree)
+
+    def __repr__(self) -> str:
+        return self.sql()
+
+    # -- windows and names -------------------------------------------------------------------
+
+    def now(self) -> Stream:
+        """`[NOW]`: the rows of the present instant."""
+        return self._window(ast.NowWindow())
+
+    def range(self, span: Duration, slide: Duration | None = None) -> Stream:
+        """`[RANGE span SLIDE slide]`: the rows of the last `span`, moving on by `slide`."""
+        return self._window(windows.range_window(span, slide))
+
+    def rows(self, n: int, by: Condition | Iterable[Condition] = ()) -> Stream:
+        """`[PARTITION BY by ROWS n]`: the last n rows, or the last n for each value of `by`."""
+        return self._window(windows.rows_window(n, by))
+
+    def session(self, gap: Duration, by: Condition | Iterable[Condition] = ()) -> Stream:
+        """`[PARTITION BY by SESSION GAP gap]`: the rows since the last silence of `gap`."""
+        return self._window(windows.session_window(gap, by))
+
+    def landmark(self, at: Moment | None = None, *, every: Duration | None = None) -> Stream:
+        """`[LANDMARK at]`: all rows since then; or since the last multiple of `every`."""
+        return self._window(windows.landmark_window(at, every))
+
+    def between(self, start: Moment, end: Moment) -> Stream:
+        """`[FROM start TO end]`: the rows of a fixed span of time."""
+        return self._window(windows.between_window(start, end))
+
+    def unbounded(self) -> Stream:
+        """`[UNBOUNDED]`: all rows so far."""
+        return self._window(ast.UnboundedWindow())
+
+    def alias(self, name: str) -> Stream:
+        """The source under another name, for its columns: `col("t.price")`."""
+        if not building.is_source(self.draft):
+            return self._with(building.wrapped(self.draft, name))
+        return self._source(alias=name)
+
+    def _window(self, window: ast.WindowClause) -> Stream:
+        if not building.is_source(self.draft):
+            return self._with(building.wrapped(self.draft))._window(window)
+        assert isinstance(self.draft, ast.Select)
+        (source,) = self.draft.sources
+        if source.window is not None:
+            raise WindowMisuse(
+                f"{building.name_of(self.draft) or 'the subquery'} has a window already",
+                remedy="one is enough; for a window over what changes, say .istream() first",
+            )
+        return self._source(window=window)
+
+    def _source(self, **changes: Any) -> Stream:
+        assert isinstance(self.draft, ast.Select)
+        (source,) = self.draft.sources
+        return self._with(replace(self.draft, from_items=(replace(source, **changes),)))
+
+    def _with(self, query: ast.Query) -> Stream:
+        return replace(self, draft=query)
+
+    # -- rows --------------------------------------------------------------------------------
+
+    def filter(self, *conditions: Condition) -> Stream:
+        """Only rows for which all conditions hold: expressions, text, or Spark columns."""
+        if not conditions:
+            raise ConfigError("filter() needs a condition", remedy="write filter('price > 100')")
+        found = tuple(condition(c) for c in conditions)
+        return self._with(building.filtered(building.opened(self.draft), found))
+
+    where = filter
+
+    def join(
+        self,
+        other: Stream | str,
+        on: Condition | Sequence[Condition] | None = None,
+        how: str = "inner",
+    ) -> Stream:
+        """Rows of both side by side.
+
+        `on` is a condition, several, or the name of a column that both have. `how` is inner, cross,
+        left, right, full, semi, anti, asof or left asof.
+        """
+        return self._with(joined(self.draft, self._other(other).draft, on, how))
+
+    def _other(self, other: Stream | str) -> Stream:
+        found = named(self.home, other) if isinstance(other, str) else other
+        if not isinstance(found, Stream):
+            raise ConfigError(
+                f"{found!r} of type {type(found).__name__} cannot be combined with a stream",
+                remedy="write engine['name'] or its name",
+            )
+        if found.home is not self.home:
+            raise ConfigError(
+                "the two sides belong to different engines", remedy="register both with one"
+            )
+        return found
+
+    # -- columns -----------------------------------------------------------------------------
+
+    def select(self, *items: Item, **named_items: Item) -> Stream:
+        """These columns: expressions or text, by keyword with a name."""
+        found = _items(items, named_items)
+        if not found:
+            raise ConfigError("select() needs a column", remedy="write select('*') for all")
+        return self._with(replace(building.opened(self.draft), items=found))
+
+    def distinct(self) -> Stream:
+        """Each row once."""
+        query = self.draft
+        settled = isinstance(query, ast.SetOperation) or query.distinct or _says_more(query)
+        opened = building.wrapped(query) if settled else query
+        return self._with(building.with_first(opened, distinct=True))
+
+    def group_by(self, *keys: Item, **named_keys: Item) -> Grouped:
+        """One row per value of the keys: columns, or expressions with names."""
+        return self._grouped(None, keys, named_keys)
+
+    def rollup(self, *keys: Item | Sequence[Item]) -> Grouped:
+        """Groups by all keys, by all but the last, and so on to one group of all rows."""
+        return self._grouped("ROLLUP", keys, {})
+
+    def cube(self, *keys: Item | Sequence[Item]) -> Grouped:
+        """Groups by every choice of the keys."""
+        return self._grouped("CUBE", keys, {})
+
+    def grouping_sets(self, *sets: Item | Sequence[Item]) -> Grouped:
+        """Groups by each of these sets of keys: `grouping_sets(("sym", "venue"), "sym", ())`."""
+        return self._grouped("GROUPING SETS", sets, {})
+
+    def agg(self, *items: Item, **named_items: Item) -> Stream:
+        """One row about all rows: `agg(n=fn.count())`."""
+        return self.group_by().agg(*items, **named_items)
+
+    def having(self, *conditions: Condition) -> Stream:
+        """Only groups for which all conditions hold; they may contain aggregates, but not the names
+        given to them, which are for `filter`."""
+        query = self.draft
+        if not isinstance(query, ast.Select) or not query.items or _says_more(query):
+            raise BindError("having() is about groups", remedy="let it follow .agg(...)")
+        return self._with(_having(query, conditions))
+
+    def _grouped(self, kind: str | None, keys: tuple[Any, ...], named_keys: Any) -> Grouped:
+        sets = [tuple(k) if isinstance(k, list | tuple) else k for k in keys]
+        if kind is None and any(isinstance(k, tuple) for k in sets):
+            raise ConfigError("a key is one column", remedy="write group_by('a', 'b')")
+        if kind is not None and not sets:
+            raise ConfigError(f"{kind} needs a key", remedy="write rollup('a', 'b')")
+        found = [_key(k) for k in sets] + [_key(k) for k in _items((), named_keys)]
+        query = replace(
+            building.opened(self.draft), group_by=tuple(f.node for f in found), grouping=kind
+        )
+        columns = dict.fromkeys(i for f in found for i in f.items)
+        return Grouped(self.home, query, tuple(columns))
+
+    # -- several -----------------------------------------------------------------------------
+
+    def union(self, other: Stream | str, all: bool = False) -> Stream:
+        """The rows of both, each once; all of them with `all`."""
+        return self._combined("UNION", other, all)
+
+    def except_(self, other: Stream | str, all: bool = False) -> Stream:
+        """The rows that the other does not have; with `all`, as often as it has fewer."""
+        return self._combined("EXCEPT", other, all)
+
+    def intersect(self, other: Stream | str, all: bool = False) -> Stream:
+        """The rows that both have; with `all`, as often as both do."""
+        return self._combined("INTERSECT", other, all)
+
+    def _combined(self, operator: str, other: Stream | str, all: bool) -> Stream:
+        sides = [_part(s.draft) for s in (self, self._other(other))]
+        (left, first), (right, second) = (building.without_options(s) for s in sides)
+        word = f"{operator} ALL" if all else operator
+        both = ast.SetOperation(word, left, right, (), 0)
+        options = (*first, *second)
+        return self._with(building.with_options(both, options) if options else both)
+
+    # -- the whole ---------------------------------------------------------------------------
+
+    def order_by(self, *keys: Key) -> Stream:
+        """The order of the rows of an answer, for RSTREAM: output columns, by name or `.desc()`."""
+        last = building.last_select(self.draft)
+        if last.order_by or last.limit is not None:
+            raise BindError("an order comes once and before limit()", remedy="drop the other one")
+        found = tuple(ordering(k) for k in keys)
+        return self._with(building.with_last(self.draft, order_by=found))
+
+    def limit(self, n: int) -> Stream:
+        """At most n rows of each answer, for RSTREAM."""
+        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+            raise ConfigError(f"limit() takes a number of rows, not {n!r}", remedy="limit(10)")
+        if building.last_select(self.draft).limit is not None:
+            raise BindError("there is a limit already", remedy="drop one of them")
+        return self._with(building.with_last(self.draft, limit=literal(n)))
+
+    def istream(self) -> Stream:
+        """Emit the rows that come into the answer."""
+        return self._emitting(EmitKind.ISTREAM)
+
+    def dstream(self) -> Stream:
+        """Emit the rows that go out of the answer."""
+        return self._emitting(EmitKind.DSTREAM)
+
+    def rstream(self) -> Stream:
+        """Emit the whole answer, whenever a row arrives or a window slides."""
+        return self._emitting(EmitKind.RSTREAM)
+
+    def _emitting(self, kind: EmitKind) -> Stream:
+        known = building.first_select(self.draft).kind
+        if known is not None:
+            raise BindError(
+                f"the query is {known.value} already", remedy="say once, and last, what it emits"
+            )
+        return self._with(building.with_first(self.draft, kind=kind))
+
+    def with_options(self, **options: str | int | bool) -> Stream:
+        """`WITH (...)` of the whole query: `with_options(unbounded=True)`."""
+        return self._with(building.with_options(self.draft, tuple(options.items())))
+
+    # -- done --------------------------------------------------------------------------------
+
+    def query(self, name: str | None = None, callback: Callback | None = None) -> Query:
+        """Register the query; the same as `engine.query(stream.sql(), name, callback)`."""
+        return self.home.query(self.sql(), name, callback)
+
+    def view(self, name: str) -> Stream:
+        """Name the query for others to read (CREATE VIEW), and go on with it by that name."""
+        self.home.sql(f"CREATE VIEW {written(name)} AS {self.sql()}")
+        return named(self.home, name)
+
+    def explain(self) -> str:
+        """The plan, routing and bounded-state verdict."""
+        return self.home.explain(self.sql())
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Groups of rows; `agg` says what is asked about each."""
+
+    home: Home = field(compare=False, repr=False)
+    draft: ast.Select = field(repr=False)
+    keys: tuple[exp.Expr, ...]
+
+    def having(self, *conditions: Condition) -> Grouped:
+        """Only groups for which all conditions hold; aggregates may stand in them."""
+        return replace(self, draft=_having(self.draft, conditions))
+
+    def agg(self, *items: Item, **named_items: Item) -> Stream:
+        """The keys, and these columns."""
+        found = (*self.keys, *_items(items, named_items))
+        if not found:
+            raise ConfigError("agg() needs a column", remedy="write agg(n=fn.count())")
+        return Stream(self.home, replace(self.draft, items=found))
+
+    def select(self, *items: Item, **named_items: Item) -> Stream:
+        """These columns and no others: keys only where they are named."""
+        found = _items(items, named_items)
+        if not found:
+            raise ConfigError("select() needs a column", remedy="name keys or aggregates")
+        return Stream(self.home, replace(self.draft, items=found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """What stands in GROUP BY, and the items that show it."""
+
+    node: exp.Expr
+    items: tuple[exp.Expr, ...]
+
+
+def _key(given: Any) -> _Keys:
+    if isinstance(given, tuple):
+        keys = [_key(k) for k in given]
+        inside = [k.node for k in keys]
+        node = exp.Paren(this=inside[0]) if len(inside) == 1 else exp.Tuple(expressions=inside)
+        return _Keys(node, tuple(i for k in keys for i in k.items))
+    found = given if isinstance(given, exp.Expr) else item(given)
+    inner = found.this if isinstance(found, exp.Alias) else found
+    if isinstance(inner, exp.Literal | exp.Star) or isinstance(inner.this, exp.Star):
+        raise ConfigError(
+            f"a key is a column or an expression, not {given!r}", remedy="write group_by('sym')"
+        )
+    return _Keys(inner.copy(), (found,))
+
+
+def _items(items: tuple[Item, ...], named_items: dict[str, Item]) -> tuple[exp.Expr, ...]:
+    found = [item(i) for i in items]
+    for name, given in named_items.items():
+        node = item(given)
+        if isinstance(given, Aliased) or isinstance(node, exp.Alias):
+            raise ConfigError(
+                f"{name} has the name {node.alias} as well", remedy="give it one name"
+            )
+        found.append(exp.Alias(this=node, alias=identifier(name)))
+    return tuple(found)
+
+
+def _having(query: ast.Select, conditions: tuple[Condition, ...]) -> ast.Select:
+    if not conditions:
+        raise ConfigError("having() needs a condition", remedy="write having('count(*) > 2')")
+    known = () if query.having is None else (query.having,)
+    return replace(query, having=all_of((*known, *(condition(c) for c in conditions))))
+
+
+def _says_more(query: ast.Select) -> bool:
+    """Whether something is said that comes after SELECT and DISTINCT."""
+    return bool(query.kind or query.order_by) or query.limit is not None
+
+
+def _part(query: ast.Query) -> ast.Query:
+    """A side of UNION and the like. What a side emits, and its order, are its own affair."""
+    last = building.last_select(query)
+    own = building.first_select(query).kind or last.order_by or last.limit is not None
+    return building.wrapped(query) if own else query

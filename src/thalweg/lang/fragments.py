@@ -1,0 +1,38 @@
+"""Pieces of statements, each in a text of its own: what Python hands over as a string."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from thalweg.errors import ParseError
+from thalweg.lang.parser import Cursor, _each
+
+
+def parse_expression(text: str) -> exp.Expr:
+    """One expression, such as `price > 100`."""
+    return _one(text, lambda c: c.expression_())
+
+
+def parse_item(text: str) -> exp.Expr:
+    """One item of SELECT: an expression that may have a name, or `*`."""
+    return _one(text, lambda c: _found(c, c._parse_expression()))
+
+
+def parse_ordering(text: str) -> exp.Expr:
+    """One key of ORDER BY, such as `price DESC`."""
+    return _one(text, lambda c: _found(c, c._parse_ordered()))
+
+
+def _found(c: Cursor, node: exp.Expr | None) -> exp.Expr:
+    if node is None:
+        c.unexpected("an expression")
+    return node
+
+
+def _one(text: str, rule: Callable[[Cursor], exp.Expr]) -> exp.Expr:
+    found = _each(text, rule)
+    if len(found) != 1:
+        raise ParseError("expected one expression", text=text, line=1, column=1)
+    return found[0]
