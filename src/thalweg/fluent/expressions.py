@@ -390,19 +390,25 @@ def scalar(value: object) -> exp.Expr:
     """An operand; a string is a constant."""
     if isinstance(value, Expression):
         return value.node.copy()
-    if isinstance(value, Aliased | Ordering):
-        what = "a name" if isinstance(value, Aliased) else "a direction"
-        raise ConfigError(
-            f"{value!r} has {what} already, so nothing can be done with it",
-            remedy="let .alias(), .asc() and .desc() stand last",
-        )
     if isinstance(value, Subquery):
         raise ConfigError(
             "a query is no value", remedy="join it, or ask col('x').isin(query) by itself"
         )
     if is_value(value):
         return literal(cast(Value, value))
-    return converted(value)
+    node = value.node if isinstance(value, Aliased | Ordering) else converted(value)
+    if isinstance(node, exp.Alias | exp.Ordered):
+        what = "a name" if isinstance(node, exp.Alias) else "a direction"
+        raise ConfigError(
+            f"{expression_text(node)} has {what} already, so nothing can be done with it",
+            remedy="let .alias(), .asc() and .desc() stand last",
+        )
+    return node
+
+
+def _is_foreign(value: object) -> bool:
+    own = isinstance(value, Expression | Aliased | Ordering | Subquery)
+    return not own and not is_value(value)
 
 
 def condition(value: Condition) -> exp.Expr:
@@ -414,7 +420,11 @@ def item(value: Item) -> exp.Expr:
     """An item of SELECT; a string is text of the language."""
     if isinstance(value, Aliased):
         return value.node.copy()
-    return parse_item(value) if isinstance(value, str) else scalar(value)
+    if isinstance(value, str):
+        return parse_item(value)
+    if _is_foreign(value) and isinstance(found := converted(value), exp.Alias):
+        return found
+    return scalar(value)
 
 
 def ordering(value: Key) -> exp.Expr:
@@ -423,6 +433,8 @@ def ordering(value: Key) -> exp.Expr:
         return value.node.copy()
     if isinstance(value, str):
         return parse_ordering(value)
+    if _is_foreign(value) and isinstance(found := converted(value), exp.Ordered):
+        return found
     return exp.Ordered(this=scalar(value), nulls_first=True)
 
 

@@ -39,6 +39,7 @@ from thalweg.runtime.pushing import Pusher, PushInput, from_items, from_table
 from thalweg.runtime.session import Callback, Query, Session
 from thalweg.runtime.shapes import Duration, arrow_fields, instant_of, make_stream, normalized
 from thalweg.runtime.sinks import Sink
+from thalweg.spark import columns as _columns  # noqa: F401  built queries take Spark's columns
 from thalweg.spark import datasource
 from thalweg.spark.executor import executor_for
 from thalweg.spark.files import file_names, inferred_table, list_files, read_file
