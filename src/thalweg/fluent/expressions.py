@@ -459,10 +459,18 @@ def _infix(symbol: str, left: Operand, right: Operand) -> Expression:
     node = _pattern(f"a {symbol} b").copy()
     level = _LEVELS[type(node)]
     chains = level != _COMPARISON
-    node.set("this", _operand(left, level if chains else level + 1))
+    first = _operand(left, level if chains else level + 1)
+    # sqlglot reads INTERVAL '1' DAY + 2 as a sum of two intervals
+    node.set("this", exp.Paren(this=first) if _ends_in_interval(first) else first)
     node.set("expression", _operand(right, level + 1))
     node.meta.clear()
     return Expression(node)
+
+
+def _ends_in_interval(node: exp.Expr) -> bool:
+    while isinstance(node, exp.Binary | exp.Neg | exp.BitwiseNot):
+        node = node.expression if isinstance(node, exp.Binary) else node.this
+    return isinstance(node, exp.Interval)
 
 
 def _operand(value: object, level: int) -> exp.Expr:

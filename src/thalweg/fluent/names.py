@@ -47,10 +47,14 @@ def column(name: str) -> exp.Expr:
             remedy="write col('price') or col('t.price'), with `...` around a name that has a dot",
         )
     *table, last = parts
-    this = exp.Star() if last == "*" else identifier(last.strip("`").replace("``", "`"))
+    this = exp.Star() if last == "*" else identifier(_bare(last))
     if not table:
         return this if isinstance(this, exp.Star) else exp.Column(this=this)
-    return exp.Column(this=this, table=identifier(table[0].strip("`").replace("``", "`")))
+    return exp.Column(this=this, table=identifier(_bare(table[0])))
+
+
+def _bare(part: str) -> str:
+    return part[1:-1].replace("``", "`") if part.startswith("`") else part
 
 
 def _parts(name: str) -> list[str] | None:

@@ -25,10 +25,10 @@ class _Generator(SparkGenerator):
 
     def not_sql(self, expression: exp.Not) -> str:
         inner = expression.this
-        subject = self.sql(inner, "this")
         if isinstance(inner, exp.Is) and not inner.args.get("negate"):
-            return f"{subject} IS NOT {self.sql(inner, 'expression')}"
+            return f"{self.sql(inner, 'this')} IS NOT {self.sql(inner, 'expression')}"
         if isinstance(inner, exp.In):
+            subject = self.sql(inner, "this")
             return f"{subject} NOT{self.sql(inner).removeprefix(subject)}"
         return f"NOT {self.sql(inner)}"
 
