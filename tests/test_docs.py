@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,6 +16,7 @@ from thalweg.testing.runner import Runner
 
 ROOT = Path(__file__).parents[1]
 LANGUAGE = (ROOT / "docs" / "language.md").read_text("utf-8")
+GUIDE = (ROOT / "docs" / "guide.md").read_text("utf-8")
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 TRADES = ("AAA", "BBB", "CCC", "AAA", "BBB", "AAA")
 
@@ -58,6 +60,18 @@ def test_marked_examples_run(text: str) -> None:
     made.run()
     assert query.status == "running"
     assert query.results().num_rows > 0
+
+
+@pytest.mark.parametrize("text", blocks(GUIDE, "python run"))
+def test_marked_python_runs(text: str) -> None:
+    made = runner()
+    found: dict[str, Any] = {"engine": made}
+    exec(text, found)
+    made.run()
+    assert made.queries
+    assert all(q.status == "running" and q.results().num_rows for q in made.queries.values())
+    shown = blocks(GUIDE.split("## The same in Python")[1], "sql")[0]
+    assert found["spikes"].sql() == shown.strip()
 
 
 def test_examples_of_errors_reject_rows() -> None:

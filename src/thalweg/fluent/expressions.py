@@ -6,10 +6,11 @@ asks for, so that the text of an expression is always read back as the same tree
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NoReturn, Protocol, cast, runtime_checkable
+from typing import Any, NoReturn, cast
 
 from sqlglot import exp
 
@@ -40,12 +41,15 @@ _LEVELS: dict[type[exp.Expr], int] = {
 }
 
 
-@runtime_checkable
-class Subquery(Protocol):
+class Subquery(ABC):
     """A built query, as an expression sees it."""
 
+    __slots__ = ()
+
     @property
-    def tree(self) -> ast.Query: ...
+    @abstractmethod
+    def tree(self) -> ast.Query:
+        """The query as the parser would give it, but for places in a text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

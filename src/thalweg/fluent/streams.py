@@ -20,6 +20,7 @@ from thalweg.fluent.expressions import (
     Condition,
     Item,
     Key,
+    Subquery,
     all_of,
     condition,
     item,
@@ -59,7 +60,7 @@ def named(home: Home, name: str) -> Stream:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Stream:
+class Stream(Subquery):
     """A stream, table or view, or what a query makes of them; `engine["trades"]` gives one.
 
     >>> import pyarrow as pa
@@ -135,6 +136,7 @@ class Stream:
 
     def alias(self, name: str) -> Stream:
         """The source under another name, for its columns: `col("t.price")`."""
+        identifier(name)
         if not building.is_source(self.draft):
             return self._with(building.wrapped(self.draft, name))
         return self._source(alias=name)

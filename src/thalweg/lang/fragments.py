@@ -34,5 +34,7 @@ def _found(c: Cursor, node: exp.Expr | None) -> exp.Expr:
 def _one(text: str, rule: Callable[[Cursor], exp.Expr]) -> exp.Expr:
     found = _each(text, rule)
     if len(found) != 1:
-        raise ParseError("expected one expression", text=text, line=1, column=1)
+        raise ParseError(
+            "expected one expression", remedy="such as price > 100", text=text, line=1, column=1
+        )
     return found[0]

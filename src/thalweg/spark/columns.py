@@ -97,7 +97,7 @@ def _attribute(node: Any) -> Expression:
 
 def _star(node: Any) -> Expression:
     target = node.unparsedTarget()
-    return col(f"{target.get()}.*" if target.isDefined() else "*")
+    return col(f"{str(target.get()).removesuffix('.*')}.*" if target.isDefined() else "*")
 
 
 def _literal(node: Any) -> Expression:
