@@ -42,6 +42,7 @@ class SomethingElse:
 REFUSED: list[tuple[type[ThalwegError], Callable[[Runner], Any], str]] = [
     # names
     (UnknownName, lambda r: r["trade"], "did you mean trades?"),
+    (ConfigError, lambda r: list(r), "engine['trades']"),
     (UnknownName, lambda r: r["trades"].join("quote", "sym"), "did you mean quotes?"),
     (ConfigError, lambda r: col(""), "col('price')"),
     (ConfigError, lambda r: col("a.b.c"), "not the name of a column"),

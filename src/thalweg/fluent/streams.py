@@ -52,6 +52,8 @@ class Home(Protocol):
 
 def named(home: Home, name: str) -> Stream:
     """The stream, table, view or query of this name, to build on."""
+    if not isinstance(name, str):
+        raise ConfigError(f"{name!r} is no name", remedy="write engine['trades']")
     catalog = home.session.catalog
     if catalog.relation(name) is None:
         known = catalog.relation_names()

@@ -1,0 +1,15 @@
+"""The examples in the docstrings run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+
+import pytest
+
+
+@pytest.mark.parametrize("module", ["", ".expressions", ".functions", ".streams"])
+def test_examples_run(module: str) -> None:
+    failed, tried = doctest.testmod(importlib.import_module(f"thalweg.fluent{module}"))
+    assert tried
+    assert not failed
