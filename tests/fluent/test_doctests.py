@@ -8,7 +8,7 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("module", ["", ".expressions", ".functions", ".streams"])
+@pytest.mark.parametrize("module", ["", ".calls", ".expressions", ".functions", ".streams"])
 def test_examples_run(module: str) -> None:
     failed, tried = doctest.testmod(importlib.import_module(f"thalweg.fluent{module}"))
     assert tried

@@ -16,17 +16,8 @@ an argument of a function it is a value.
 
 from __future__ import annotations
 
-from thalweg.fluent.expressions import (
-    Aliased,
-    Call,
-    Case,
-    Expression,
-    Ordering,
-    col,
-    lit,
-    sql,
-    when,
-)
+from thalweg.fluent.calls import Call, Case, when
+from thalweg.fluent.expressions import Aliased, Expression, Ordering, col, lit, sql
 from thalweg.fluent.functions import fn
 from thalweg.fluent.streams import Grouped, Stream
 

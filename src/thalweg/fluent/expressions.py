@@ -1,15 +1,10 @@
-"""Expressions: operators and methods that build the trees the parser would give.
-
-Parentheses are part of such a tree. They are put where the operand binds looser than its place
-asks for, so that the text of an expression is always read back as the same tree.
-"""
+"""Expressions: operators and methods that build the trees the parser would give."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NoReturn, cast
 
 from sqlglot import exp
@@ -18,27 +13,10 @@ from thalweg.errors import ConfigError, ParseError, TypeMismatch
 from thalweg.fluent.foreign import SparkColumn, converted
 from thalweg.fluent.literals import Value, is_value, literal
 from thalweg.fluent.names import column, identifier
+from thalweg.fluent.precedence import ATOM, BITS, COMPARISON, infix, tied
 from thalweg.fluent.text import expression_text
 from thalweg.lang import ast
 from thalweg.lang.fragments import parse_expression, parse_item, parse_ordering
-
-_OR, _AND, _NOT, _COMPARISON, _BITS, _SUM, _PRODUCT, _SIGN, _ATOM = range(1, 10)
-_LEVELS: dict[type[exp.Expr], int] = {
-    exp.Or: _OR,
-    exp.And: _AND,
-    exp.Not: _NOT,
-    **dict.fromkeys((exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE), _COMPARISON),
-    **dict.fromkeys((exp.NullSafeEQ, exp.Is, exp.In, exp.Between), _COMPARISON),
-    **dict.fromkeys((exp.Like, exp.RegexpLike), _COMPARISON),
-    **dict.fromkeys((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.DPipe), _BITS),
-    **dict.fromkeys((exp.Add, exp.Sub), _SUM),
-    **dict.fromkeys((exp.Mul, exp.Div, exp.Mod, exp.IntDiv), _PRODUCT),
-    **dict.fromkeys((exp.Neg, exp.BitwiseNot), _SIGN),
-    **dict.fromkeys((exp.Column, exp.Star, exp.Literal, exp.Boolean, exp.Null), _ATOM),
-    **dict.fromkeys((exp.Anonymous, exp.Filter, exp.Window, exp.WithinGroup), _ATOM),
-    **dict.fromkeys((exp.Paren, exp.Cast, exp.TryCast, exp.Case, exp.If, exp.Extract), _ATOM),
-    **dict.fromkeys((exp.Subquery, exp.Exists, exp.Interval), _ATOM),
-}
 
 
 class Subquery(ABC):
@@ -105,21 +83,21 @@ class Expression:
         return _infix("<=>", self, other)
 
     def is_null(self) -> Expression:
-        return Expression(exp.Is(this=_operand(self, _BITS), expression=exp.Null()))
+        return Expression(exp.Is(this=_operand(self, BITS), expression=exp.Null()))
 
     def is_not_null(self) -> Expression:
         return ~self.is_null()
 
     def is_true(self) -> Expression:
-        return Expression(exp.Is(this=_operand(self, _BITS), expression=exp.Boolean(this=True)))
+        return Expression(exp.Is(this=_operand(self, BITS), expression=exp.Boolean(this=True)))
 
     def is_false(self) -> Expression:
-        return Expression(exp.Is(this=_operand(self, _BITS), expression=exp.Boolean(this=False)))
+        return Expression(exp.Is(this=_operand(self, BITS), expression=exp.Boolean(this=False)))
 
     def isin(self, *values: Operand | Iterable[Operand] | Subquery) -> Expression:
         """Whether the value is one of these (one by one or in one list), or in the answer of a
         built query of one column."""
-        this = _operand(self, _BITS)
+        this = _operand(self, BITS)
         if len(values) == 1 and isinstance(values[0], Subquery):
             node = exp.In(this=this)
             node.meta["query"] = values[0].tree
@@ -133,8 +111,8 @@ class Expression:
 
     def between(self, low: Operand, high: Operand) -> Expression:
         """From `low` to `high`, both included."""
-        low_node, high_node = _operand(low, _BITS), _operand(high, _BITS)
-        return Expression(exp.Between(this=_operand(self, _BITS), low=low_node, high=high_node))
+        low_node, high_node = _operand(low, BITS), _operand(high, BITS)
+        return Expression(exp.Between(this=_operand(self, BITS), low=low_node, high=high_node))
 
     def like(self, pattern: Operand) -> Expression:
         """`%` stands for any text, `_` for any character."""
@@ -159,7 +137,7 @@ class Expression:
         return _infix("OR", other, self)
 
     def __invert__(self) -> Expression:
-        return Expression(exp.Not(this=_operand(self, _COMPARISON)))
+        return Expression(exp.Not(this=_operand(self, COMPARISON)))
 
     # -- arithmetic --------------------------------------------------------------------------
 
@@ -194,7 +172,7 @@ class Expression:
         return _infix("%", other, self)
 
     def __neg__(self) -> Expression:
-        return Expression(exp.Neg(this=_operand(self, _ATOM)))
+        return Expression(exp.Neg(this=_operand(self, ATOM)))
 
     def div(self, other: Operand) -> Expression:
         """Division of whole numbers, towards zero (unlike Python's `//`)."""
@@ -214,7 +192,7 @@ class Expression:
         return _infix("^", self, other)
 
     def bit_not(self) -> Expression:
-        return Expression(exp.BitwiseNot(this=_operand(self, _ATOM)))
+        return Expression(exp.BitwiseNot(this=_operand(self, ATOM)))
 
     # -- types, names, order -----------------------------------------------------------------
 
@@ -245,73 +223,6 @@ class Expression:
 
 
 Operand = Expression | Value | SparkColumn
-
-
-class Call(Expression):
-    """The call of a function. The methods are for aggregates, and `over` for functions that look
-    at other rows."""
-
-    __slots__ = ()
-
-    def distinct(self) -> Call:
-        """Each value once: `count(DISTINCT x)`."""
-        call = self._plain("distinct()")
-        call.set("expressions", [exp.Distinct(expressions=call.expressions)])
-        return Call(call)
-
-    def filter(self, where: Condition) -> Call:
-        """Only the rows for which a condition holds."""
-        return Call(exp.Filter(this=self.node.copy(), expression=exp.Where(this=condition(where))))
-
-    def within_group(self, order_by: Key) -> Call:
-        """The values in this order: `percentile_cont(0.5) WITHIN GROUP (ORDER BY x)`."""
-        order = exp.Order(expressions=[ordering(order_by)])
-        return Call(exp.WithinGroup(this=self._plain("within_group()"), expression=order))
-
-    def over(
-        self, partition_by: Key | Iterable[Key] = (), order_by: Key | Iterable[Key] = ()
-    ) -> Expression:
-        """For lag, lead and row_number: among the rows of the stream with equal `partition_by`.
-
-        >>> from thalweg import col, fn
-        >>> fn.lag(col("price")).over(partition_by="sym", order_by="ts")
-        lag(price) OVER (PARTITION BY sym ORDER BY ts)
-        """
-        window = exp.Window(this=self._plain("over()"), over="OVER")
-        by = [condition(cast(Condition, key)) for key in _listed(partition_by)]
-        keys = [ordering(key) for key in _listed(order_by)]
-        if by:
-            window.set("partition_by", by)
-        if keys:
-            window.set("order", exp.Order(expressions=keys))
-        return Expression(window)
-
-    def _plain(self, method: str) -> exp.Anonymous:
-        if not isinstance(self.node, exp.Anonymous):
-            raise ConfigError(
-                f"{self.sql()} cannot be followed by {method}",
-                remedy=f"let {method} stand directly after the function",
-            )
-        return self.node.copy()
-
-
-class Case(Expression):
-    """CASE WHEN ... THEN ...; without `otherwise`, NULL where no condition holds."""
-
-    __slots__ = ()
-
-    def when(self, where: Condition, value: Operand) -> Case:
-        """And where this holds (and nothing before), this value."""
-        case = self.node.copy()
-        branch = exp.If(this=condition(where), true=scalar(value))
-        case.set("ifs", [*case.args.get("ifs", ()), branch])
-        return Case(case)
-
-    def otherwise(self, value: Operand) -> Expression:
-        """And where no condition holds, this value."""
-        case = self.node.copy()
-        case.set("default", scalar(value))
-        return Expression(case)
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,15 +287,6 @@ def sql(text: str) -> Expression:
     qty + coalesce(extra, 0) * 2
     """
     return Expression(parse_expression(text))
-
-
-def when(where: Condition, value: Operand) -> Case:
-    """The first branch of a CASE.
-
-    >>> when(col("price") > 100, "high").when("price > 10", "middle").otherwise("low")
-    CASE WHEN price > 100 THEN 'high' WHEN price > 10 THEN 'middle' ELSE 'low' END
-    """
-    return Case(exp.Case(ifs=[exp.If(this=condition(where), true=scalar(value))]))
 
 
 # -- what is given, as trees -------------------------------------------------------------------
@@ -453,34 +355,12 @@ def all_of(conditions: Iterable[exp.Expr]) -> exp.Expr:
 # -- operators ---------------------------------------------------------------------------------
 
 
-@cache
-def _pattern(text: str) -> exp.Expr:
-    """What the parser makes of an operator between `a` and `b`."""
-    return parse_expression(text)
-
-
 def _infix(symbol: str, left: Operand, right: Operand) -> Expression:
-    node = _pattern(f"a {symbol} b").copy()
-    level = _LEVELS[type(node)]
-    chains = level != _COMPARISON
-    first = _operand(left, level if chains else level + 1)
-    # sqlglot reads INTERVAL '1' DAY + 2 as a sum of two intervals
-    node.set("this", exp.Paren(this=first) if _ends_in_interval(first) else first)
-    node.set("expression", _operand(right, level + 1))
-    node.meta.clear()
-    return Expression(node)
-
-
-def _ends_in_interval(node: exp.Expr) -> bool:
-    while isinstance(node, exp.Binary | exp.Neg | exp.BitwiseNot):
-        node = node.expression if isinstance(node, exp.Binary) else node.this
-    return isinstance(node, exp.Interval)
+    return Expression(infix(symbol, scalar(left), scalar(right)))
 
 
 def _operand(value: object, level: int) -> exp.Expr:
-    """A tree that binds at least as close as `level`."""
-    node = scalar(value)
-    return node if _LEVELS.get(type(node), 0) >= level else exp.Paren(this=node)
+    return tied(scalar(value), level)
 
 
 def _cast(word: str, value: Expression, type: str) -> Expression:
@@ -497,7 +377,7 @@ def _cast(word: str, value: Expression, type: str) -> Expression:
     return Expression(node)
 
 
-def _listed(given: Any) -> tuple[Any, ...]:
+def listed(given: Any) -> tuple[Any, ...]:
     """One key, or several."""
     several = isinstance(given, list | tuple)
     return tuple(given) if several else (given,)

@@ -15,7 +15,8 @@ from pyspark.sql import Column
 from sqlglot import exp
 
 from thalweg.errors import ConfigError
-from thalweg.fluent.expressions import Call, Expression, Ordering, col, lit, when
+from thalweg.fluent.calls import Call, when
+from thalweg.fluent.expressions import Expression, Ordering, col, lit
 from thalweg.fluent.foreign import register
 from thalweg.fluent.functions import fn
 from thalweg.lang.fragments import parse_item
