@@ -40,4 +40,4 @@ def assert_means(home: Runner, built: Stream, text: str) -> None:
     assert_round_trip(built)
     found, expected = home.session.bind(built.sql()), home.session.bind(text)
     assert found.root == expected.root, f"{built.sql()}\n\n{text}"
-    assert found.options == expected.options
+    assert (found.options, found.sink) == (expected.options, expected.sink)

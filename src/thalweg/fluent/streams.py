@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from thalweg.errors import BindError, ConfigError, UnknownName, WindowMisuse, did_you_mean
 from thalweg.fluent import building, windows
+from thalweg.fluent.building import Options
 from thalweg.fluent.expressions import (
     Aliased,
     Condition,
@@ -36,6 +37,9 @@ from thalweg.plan.logical import EmitKind
 
 if TYPE_CHECKING:
     from thalweg.runtime.session import Callback, Query, Session
+
+
+_SINKS = ("files", "changelog", "table", "spark", "console")
 
 
 class Home(Protocol):
@@ -317,6 +321,16 @@ class Stream(Subquery):
             )
         return self._with(building.with_first(self.draft, kind=kind))
 
+    def into(
+        self, kind: str, target: str = "", format: str | None = None, **options: str | int | bool
+    ) -> Stream:
+        """`INTO ...`: where the output goes. `kind` is files, changelog or table with a path,
+        spark with the name of a format, or console."""
+        if building.last_select(self.draft).into is not None:
+            raise BindError("the output goes somewhere already", remedy="drop one of them")
+        clause = _into(kind, target, format, tuple(options.items()))
+        return self._with(building.with_last(self.draft, into=clause))
+
     def with_options(self, **options: str | int | bool) -> Stream:
         """`WITH (...)` of the whole query: `with_options(unbounded=True)`."""
         return self._with(building.with_options(self.draft, tuple(options.items())))
@@ -406,13 +420,21 @@ def _having(query: ast.Select, conditions: tuple[Condition, ...]) -> ast.Select:
     return replace(query, having=all_of((*known, *(condition(c) for c in conditions))))
 
 
+def _into(kind: str, target: str, format: str | None, options: Options) -> ast.IntoClause:
+    if kind.lower() not in _SINKS:
+        raise ConfigError(f"output cannot go into {kind!r}", remedy=did_you_mean(kind, _SINKS))
+    if kind.lower() != "console" and not target:
+        raise ConfigError(f"into {kind} needs a target", remedy=f"write into({kind!r}, 'out')")
+    return ast.IntoClause(kind.upper(), target, format and format.lower(), options)
+
+
 def _says_more(query: ast.Select) -> bool:
     """Whether something is said that comes after SELECT and DISTINCT."""
-    return bool(query.kind or query.order_by) or query.limit is not None
+    return bool(query.kind or query.order_by or query.into) or query.limit is not None
 
 
 def _part(query: ast.Query) -> ast.Query:
     """A side of UNION and the like. What a side emits, and its order, are its own affair."""
     last = building.last_select(query)
-    own = building.first_select(query).kind or last.order_by or last.limit is not None
+    own = building.first_select(query).kind or _says_more(last)
     return building.wrapped(query) if own else query

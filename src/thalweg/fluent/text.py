@@ -1,7 +1,7 @@
 """The text of a query: what the parser reads back as the same tree.
 
 Scalar expressions are written by sqlglot's generator, the rest here. Clauses of the language that
-have no method (MODEL, ERROR, SAMPLE, QOS, INTO) are refused, never dropped.
+have no method (MODEL, ERROR, SAMPLE, QOS) are refused, never dropped.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _query(query: ast.Query, gap: str) -> str:
     if isinstance(query.right, ast.SetOperation):
         right = f"({right})"
     text = f"{_query(query.left, gap)}{gap}{query.operator}{gap}{right}"
-    return text + (f"{gap}{_options(query.options)}" if query.options else "")
+    return text + (f"{gap}WITH {_options(query.options)}" if query.options else "")
 
 
 def _clauses(q: ast.Select) -> Iterator[str]:
@@ -123,18 +123,16 @@ def _clauses(q: ast.Select) -> Iterator[str]:
         yield f"ORDER BY {_listed(q.order_by)}"
     if q.limit is not None:
         yield f"LIMIT {expression_text(q.limit)}"
+    if q.into is not None:
+        yield _into(q.into)
     if q.options:
-        yield _options(q.options)
+        yield f"WITH {_options(q.options)}"
 
 
 def _refuse_formless(q: ast.Select) -> None:
-    clauses: dict[str, object] = {
-        "ERROR": q.errors,
-        "SAMPLE": q.sample,
-        "QOS": q.qos,
-        "INTO": q.into,
-    }
-    clauses["MODEL"] = tuple(m for s in q.sources for m in s.models)
+    models = tuple(m for s in q.sources for m in s.models)
+    clauses: dict[str, object] = {"ERROR": q.errors, "SAMPLE": q.sample, "QOS": q.qos}
+    clauses["MODEL"] = models
     for clause, present in clauses.items():
         if present:
             raise _no_form(clause)
@@ -146,7 +144,18 @@ def _listed(nodes: tuple[exp.Expr, ...]) -> str:
 
 def _options(options: tuple[tuple[str, Any], ...]) -> str:
     shown = ", ".join(f"{dotted(key)} = {_option_value(value)}" for key, value in options)
-    return f"WITH ({shown})"
+    return f"({shown})"
+
+
+def _into(into: ast.IntoClause) -> str:
+    parts = ["INTO", into.kind]
+    if into.kind != "CONSOLE":
+        parts.append(expression_text(exp.Literal.string(into.target)))
+    if into.format is not None:
+        parts += ["FORMAT", written(into.format)]
+    if into.options:
+        parts += ["OPTIONS", _options(into.options)]
+    return " ".join(parts)
 
 
 def _option_value(value: Any) -> str:
