@@ -14,17 +14,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sqlglot import exp
 
 from thalweg.errors import BindError, ConfigError, UnknownName, WindowMisuse, did_you_mean
-from thalweg.fluent import building, windows
-from thalweg.fluent.building import Options
+from thalweg.fluent import building, clauses, windows
 from thalweg.fluent.expressions import (
-    Aliased,
     Condition,
     Item,
     Key,
     Subquery,
-    all_of,
     condition,
-    item,
     ordering,
 )
 from thalweg.fluent.joins import joined
@@ -37,9 +33,6 @@ from thalweg.plan.logical import EmitKind
 
 if TYPE_CHECKING:
     from thalweg.runtime.session import Callback, Query, Session
-
-
-_SINKS = ("files", "changelog", "table", "spark", "console")
 
 
 class Home(Protocol):
@@ -208,7 +201,7 @@ class Stream(Subquery):
 
     def select(self, *items: Item, **named_items: Item) -> Stream:
         """These columns: expressions or text, by keyword with a name."""
-        found = _items(items, named_items)
+        found = clauses.items_of(items, named_items)
         if not found:
             raise ConfigError("select() needs a column", remedy="write select('*') for all")
         return self._with(replace(building.opened(self.draft), items=found))
@@ -216,7 +209,7 @@ class Stream(Subquery):
     def distinct(self) -> Stream:
         """Each row once."""
         query = self.draft
-        settled = isinstance(query, ast.SetOperation) or query.distinct or _says_more(query)
+        settled = isinstance(query, ast.SetOperation) or query.distinct or clauses.says_more(query)
         opened = building.wrapped(query) if settled else query
         return self._with(building.with_first(opened, distinct=True))
 
@@ -244,9 +237,9 @@ class Stream(Subquery):
         """Only groups for which all conditions hold; they may contain aggregates, but not the names
         given to them, which are for `filter`."""
         query = self.draft
-        if not isinstance(query, ast.Select) or not query.items or _says_more(query):
+        if not isinstance(query, ast.Select) or not query.items or clauses.says_more(query):
             raise BindError("having() is about groups", remedy="let it follow .agg(...)")
-        return self._with(_having(query, conditions))
+        return self._with(clauses.having(query, conditions))
 
     def _grouped(self, kind: str | None, keys: tuple[Any, ...], named_keys: Any) -> Grouped:
         sets = [tuple(k) if isinstance(k, list | tuple) else k for k in keys]
@@ -254,7 +247,9 @@ class Stream(Subquery):
             raise ConfigError("a key is one column", remedy="write group_by('a', 'b')")
         if kind is not None and not sets:
             raise ConfigError(f"{kind} needs a key", remedy="write rollup('a', 'b')")
-        found = [_key(k) for k in sets] + [_key(k) for k in _items((), named_keys)]
+        found = [clauses.key_of(k) for k in sets] + [
+            clauses.key_of(k) for k in clauses.items_of((), named_keys)
+        ]
         query = replace(
             building.opened(self.draft), group_by=tuple(f.node for f in found), grouping=kind
         )
@@ -276,7 +271,7 @@ class Stream(Subquery):
         return self._combined("INTERSECT", other, all)
 
     def _combined(self, operator: str, other: Stream | str, all: bool) -> Stream:
-        sides = [_part(s.draft) for s in (self, self._other(other))]
+        sides = [clauses.part(s.draft) for s in (self, self._other(other))]
         (left, first), (right, second) = (building.without_options(s) for s in sides)
         word = f"{operator} ALL" if all else operator
         both = ast.SetOperation(word, left, right, (), 0)
@@ -328,7 +323,7 @@ class Stream(Subquery):
         spark with the name of a format, or console."""
         if building.last_select(self.draft).into is not None:
             raise BindError("the output goes somewhere already", remedy="drop one of them")
-        clause = _into(kind, target, format, tuple(options.items()))
+        clause = clauses.into_clause(kind, target, format, tuple(options.items()))
         return self._with(building.with_last(self.draft, into=clause))
 
     def with_options(self, **options: str | int | bool) -> Stream:
@@ -361,80 +356,18 @@ class Grouped:
 
     def having(self, *conditions: Condition) -> Grouped:
         """Only groups for which all conditions hold; aggregates may stand in them."""
-        return replace(self, draft=_having(self.draft, conditions))
+        return replace(self, draft=clauses.having(self.draft, conditions))
 
     def agg(self, *items: Item, **named_items: Item) -> Stream:
         """The keys, and these columns."""
-        found = (*self.keys, *_items(items, named_items))
+        found = (*self.keys, *clauses.items_of(items, named_items))
         if not found:
             raise ConfigError("agg() needs a column", remedy="write agg(n=fn.count())")
         return Stream(self.home, replace(self.draft, items=found))
 
     def select(self, *items: Item, **named_items: Item) -> Stream:
         """These columns and no others: keys only where they are named."""
-        found = _items(items, named_items)
+        found = clauses.items_of(items, named_items)
         if not found:
             raise ConfigError("select() needs a column", remedy="name keys or aggregates")
         return Stream(self.home, replace(self.draft, items=found))
-
-
-@dataclass(frozen=True, slots=True)
-class _Keys:
-    """What stands in GROUP BY, and the items that show it."""
-
-    node: exp.Expr
-    items: tuple[exp.Expr, ...]
-
-
-def _key(given: Any) -> _Keys:
-    if isinstance(given, tuple):
-        keys = [_key(k) for k in given]
-        inside = [k.node for k in keys]
-        node = exp.Paren(this=inside[0]) if len(inside) == 1 else exp.Tuple(expressions=inside)
-        return _Keys(node, tuple(i for k in keys for i in k.items))
-    found = given if isinstance(given, exp.Expr) else item(given)
-    inner = found.this if isinstance(found, exp.Alias) else found
-    if isinstance(inner, exp.Literal | exp.Star) or isinstance(inner.this, exp.Star):
-        raise ConfigError(
-            f"a key is a column or an expression, not {given!r}", remedy="write group_by('sym')"
-        )
-    return _Keys(inner.copy(), (found,))
-
-
-def _items(items: tuple[Item, ...], named_items: dict[str, Item]) -> tuple[exp.Expr, ...]:
-    found = [item(i) for i in items]
-    for name, given in named_items.items():
-        node = item(given)
-        if isinstance(given, Aliased) or isinstance(node, exp.Alias):
-            raise ConfigError(
-                f"{name} has the name {node.alias} as well", remedy="give it one name"
-            )
-        found.append(exp.Alias(this=node, alias=identifier(name)))
-    return tuple(found)
-
-
-def _having(query: ast.Select, conditions: tuple[Condition, ...]) -> ast.Select:
-    if not conditions:
-        raise ConfigError("having() needs a condition", remedy="write having('count(*) > 2')")
-    known = () if query.having is None else (query.having,)
-    return replace(query, having=all_of((*known, *(condition(c) for c in conditions))))
-
-
-def _into(kind: str, target: str, format: str | None, options: Options) -> ast.IntoClause:
-    if kind.lower() not in _SINKS:
-        raise ConfigError(f"output cannot go into {kind!r}", remedy=did_you_mean(kind, _SINKS))
-    if kind.lower() != "console" and not target:
-        raise ConfigError(f"into {kind} needs a target", remedy=f"write into({kind!r}, 'out')")
-    return ast.IntoClause(kind.upper(), target, format and format.lower(), options)
-
-
-def _says_more(query: ast.Select) -> bool:
-    """Whether something is said that comes after SELECT and DISTINCT."""
-    return bool(query.kind or query.order_by or query.into) or query.limit is not None
-
-
-def _part(query: ast.Query) -> ast.Query:
-    """A side of UNION and the like. What a side emits, and its order, are its own affair."""
-    last = building.last_select(query)
-    own = building.first_select(query).kind or _says_more(last)
-    return building.wrapped(query) if own else query
