@@ -54,7 +54,7 @@ def _lane(report: Report, folder: Path, lane: str, quick: bool) -> dict[str, Any
         budget_s=400 if quick else 1500,
         batch_budget_s=240 if quick else 600,
         progress=report.progress,
-        env={"PYTHONWARNINGS": "ignore"},
+        env={"PYTHONWARNINGS": "ignore", "PYSPARK_PYTHON": sys.executable},
     )
     if result.partial:
         raise PeerError(f"{lane} did not come to an end")
