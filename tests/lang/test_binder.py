@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from thalweg.errors import DuplicateName, NotAvailableYet, ThalwegError, UnboundedState
+from thalweg.errors import BindError, DuplicateName, NotAvailableYet, ThalwegError, UnboundedState
 from thalweg.lang.binder import bind
 from thalweg.lang.parser import parse_query
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef
@@ -333,3 +333,25 @@ def test_a_refused_query_leaves_nothing_behind() -> None:
         runner.sql("CREATE QUERY q AS SELECT nope FROM s")
     assert runner.queries == {}
     runner.sql("CREATE QUERY q AS SELECT a FROM s")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT sym FROM trades WITH (unbounded = true) UNION SELECT sym FROM quotes",
+        "SELECT x.sym FROM (SELECT DISTINCT sym FROM trades WITH (unbounded = true)) x",
+        "SELECT sym FROM trades [NOW] WHERE sym IN (SELECT sym FROM quotes WITH (joins = xjoin))",
+    ],
+)
+def test_options_of_a_part_are_not_ignored(text: str) -> None:
+    with pytest.raises(BindError, match="WITH is about a whole query"):
+        bound(text)
+
+
+def test_space_inside_a_text_tells_queries_apart() -> None:
+    runner = Runner()
+    runner.sql("CREATE STREAM s (a STRING, ts TIMESTAMP) TIMESTAMP BY ts")
+    runner.query("SELECT a FROM s WHERE a = 'x  y'", name="q")
+    runner.query("SELECT a  FROM s\n  WHERE a = 'x  y' -- the same", name="q")
+    with pytest.raises(DuplicateName):
+        runner.query("SELECT a FROM s WHERE a = 'x y'", name="q")

@@ -158,7 +158,11 @@ def _combined(query: ast.SetOperation, catalog: Catalog, text: str) -> _Found:
 
 
 def _refuse_whole(query: ast.Query, found: _Found, text: str) -> None:
-    """ORDER BY and INTO of a part of a query."""
+    """ORDER BY, INTO and WITH of a part of a query."""
+    if query.options:
+        raise BindError("WITH is about a whole query", remedy="let it stand at the end").at(
+            text, *place(text, query.at)
+        )
     if found.into is not None:
         raise BindError("INTO is about a whole query", remedy="let it stand at the end").at(
             text, *place(text, query.at)

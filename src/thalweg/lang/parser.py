@@ -285,6 +285,14 @@ def parse_window(text: str) -> WindowClause:
     return found[0]
 
 
+def same_text(left: str, right: str) -> bool:
+    """Whether two statements are the same but for space and comments between their words."""
+    if left == right:
+        return True
+    words = [[(t.token_type, t.text) for t in Dialect().tokenize(text)] for text in (left, right)]
+    return words[0] == words[1]
+
+
 def _each(text: str, rule: Callable[[Cursor], T]) -> list[T]:
     if len(text) > _LONGEST_STATEMENT:
         raise ParseError(

@@ -28,7 +28,7 @@ from thalweg.lang import ast
 from thalweg.lang.binder import bind, check
 from thalweg.lang.definitions import stream_definition
 from thalweg.lang.moments import moment
-from thalweg.lang.parser import parse, parse_query
+from thalweg.lang.parser import parse, parse_query, same_text
 from thalweg.plan.bounded import verdict
 from thalweg.plan.catalog import (
     DEFAULT_IDLE,
@@ -268,7 +268,7 @@ class Session:
     def _free_name(self, text: str) -> str:
         """A name for a bare SELECT: the one it had on this path, or a new one."""
         for name, query in self.coordinator.state.queries.items():
-            if name not in self.queries and _squeezed(query.text) == _squeezed(text):
+            if name not in self.queries and same_text(query.text, text):
                 return name
         known = {*self.queries, *self.coordinator.state.queries}
         return next(n for n in (f"q{i}" for i in range(1, 10**9)) if n not in known)
@@ -284,7 +284,7 @@ class Session:
         text = statement.text
         refuse_reserved(name)
         known = self.coordinator.state.queries.get(name)
-        if known is not None and _squeezed(known.text) != _squeezed(text):
+        if known is not None and not same_text(known.text, text):
             raise DuplicateName(
                 f"a different query {name} exists",
                 remedy="use ALTER QUERY (not available yet), another name or another path",
@@ -556,10 +556,6 @@ def _select_text(text: str) -> str:
     if len(statements) == 1 and isinstance(statements[0], (ast.SelectStatement, ast.CreateQuery)):
         return statements[0].text
     raise ConfigError("only one SELECT or CREATE QUERY can be explained")
-
-
-def _squeezed(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _words(name: str) -> str:
