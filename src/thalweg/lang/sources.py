@@ -1,0 +1,290 @@
+"""FROM: sources with their windows, subqueries, views, and explicit joins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
+
+from sqlglot import exp
+
+from thalweg.errors import (
+    BindError,
+    DuplicateName,
+    NotAvailableYet,
+    ThalwegError,
+    UnknownName,
+    WindowMisuse,
+    did_you_mean,
+)
+from thalweg.lang import asof, ast
+from thalweg.lang.conditions import bound_predicates
+from thalweg.lang.found import Bind, Found, Items, refuse_whole
+from thalweg.lang.memberships import filtered
+from thalweg.lang.moments import moment
+from thalweg.lang.parser import parse_query, place
+from thalweg.lang.scope import Scope, Visible
+from thalweg.plan.catalog import Catalog, StreamDef, TableDef, ViewDef
+from thalweg.plan.expr import Column, Expr
+from thalweg.plan.logical import (
+    NOW,
+    UNBOUNDED,
+    Emit,
+    EmitKind,
+    Field,
+    Named,
+    OuterJoin,
+    OuterKind,
+    Project,
+    RowWindow,
+    Scan,
+    SessionWindow,
+    TimeWindow,
+    Window,
+    WindowSpec,
+)
+
+_OUTER = {
+    "LEFT": OuterKind.LEFT,
+    "RIGHT": OuterKind.LEFT,
+    "FULL": OuterKind.FULL,
+    "SEMI": OuterKind.SEMI,
+    "LEFT SEMI": OuterKind.SEMI,
+    "ANTI": OuterKind.ANTI,
+    "LEFT ANTI": OuterKind.ANTI,
+}
+
+
+@dataclass(slots=True)
+class Sources:
+    """The FROM of one SELECT; `bind` binds the queries inside it."""
+
+    query: ast.Select
+    catalog: Catalog
+    text: str
+    bind: Bind
+    _bound: dict[int, Found | None] = field(default_factory=dict)
+
+    def fail(self, error: ThalwegError, at: int) -> NoReturn:
+        raise error.at(self.text, *place(self.text, at))
+
+    def is_stream(self, source: ast.Source) -> bool:
+        inner = self._inner(source)
+        if inner is not None:
+            return inner.kind is not EmitKind.RELATION
+        return isinstance(self.catalog.relation(source.name or ""), StreamDef)
+
+    def _inner(self, source: ast.Source) -> Found | None:
+        """The query inside a source, bound once however often it is asked for."""
+        if id(source) not in self._bound:
+            self._bound[id(source)] = self._bound_inner(source)
+        return self._bound[id(source)]
+
+    def _bound_inner(self, source: ast.Source) -> Found | None:
+        """A subquery, or a view."""
+        if source.subquery is not None:
+            found = self.bind(source.subquery, self.catalog, self.text)
+            refuse_whole(source.subquery, found, self.text)
+            return found
+        view = self.catalog.relation(source.name or "")
+        if not isinstance(view, ViewDef):
+            return None
+        return self.bind(parse_query(view.text), self.catalog, view.text)
+
+    def items(self) -> Items:
+        """Everything FROM brings."""
+        self._refuse_twins()
+        found = Items([], [], [])
+        for item in self.query.from_items:
+            one = self._from_item(item)
+            found.members += one.members
+            found.sources += one.sources
+            found.conditions += one.conditions
+        return found
+
+    def _refuse_twins(self) -> None:
+        seen: set[str] = set()
+        for i, source in enumerate(self.query.sources):
+            alias = _alias(source, i)
+            if alias.lower() in seen:
+                self.fail(
+                    DuplicateName(
+                        f"two sources are called {alias}", remedy="give one of them an alias"
+                    ),
+                    source.at,
+                )
+            seen.add(alias.lower())
+
+    def _from_item(self, item: ast.FromItem) -> Items:
+        if isinstance(item, ast.Source):
+            return self._source(item)
+        left, right = self._from_item(item.left), self._from_item(item.right)
+        if item.kind in ("INNER", "CROSS"):
+            own = [] if item.condition is None else [item.condition]
+            return Items(
+                left.members + right.members,
+                left.sources + right.sources,
+                left.conditions + right.conditions + own,
+            )
+        if item.kind == "NATURAL":
+            error = BindError("NATURAL JOIN is not part of the language", remedy="write ON")
+            self.fail(error, item.at)
+        if item.kind in asof.KINDS:
+            return self._as_of(item, left, right)
+        if item.kind not in _OUTER:
+            self.fail(NotAvailableYet(f"{item.kind} JOIN is not available yet"), item.at)
+        return self._outer(item, left, right)
+
+    def _as_of(self, item: ast.JoinRef, left: Items, right: Items) -> Items:
+        sources = (*left.sources, *right.sources)
+        if len(left.members) > 1 or len(right.members) > 1 or len(sources) > 2:
+            error = BindError(
+                "an ASOF join is between two streams", remedy="put it into a subquery"
+            )
+            self.fail(error, item.at)
+        binder = asof.AsOf(item, Scope(self.catalog, sources, self.text), self.text)
+        sides = (asof.Side(side.members[0], side.sources[0]) for side in (left, right))
+        node = binder.node(*sides)
+        types = {f.name: f for f in node.schema}
+        shown = [replace(s, fields=tuple(types[f.name] for f in s.fields)) for s in sources]
+        return Items([node], shown, left.conditions + right.conditions)
+
+    def _outer(self, item: ast.JoinRef, left: Items, right: Items) -> Items:
+        assert item.condition is not None, "the parser wants ON"
+        both = Scope(self.catalog, (*left.sources, *right.sources), self.text)
+        predicates = bound_predicates(both, (item.condition,))
+        nodes = [
+            filtered(side, Scope(self.catalog, tuple(side.sources), self.text), self.bind)
+            for side in (left, right)
+        ]
+        kind = _OUTER[item.kind]
+        if item.kind == "RIGHT":
+            nodes.reverse()
+        node = OuterJoin(kind, nodes[0], nodes[1], predicates)
+        sources = left.sources if kind in (OuterKind.SEMI, OuterKind.ANTI) else both.sources
+        types = {f.name: f for f in node.schema}
+        shown = [replace(s, fields=tuple(types[f.name] for f in s.fields)) for s in sources]
+        return Items([node], shown, [])
+
+    def _source(self, source: ast.Source) -> Items:
+        inner = self._inner(source)
+        if inner is not None:
+            return self._subquery(source, inner)
+        name = source.name or ""
+        found = self.catalog.relation(name)
+        if found is None or isinstance(found, ViewDef):
+            known = self.catalog.relation_names()
+            self.fail(
+                UnknownName(f"unknown stream or table {name}", remedy=did_you_mean(name, known)),
+                source.at,
+            )
+        alias = _alias(source, 0)
+        if "." in alias:
+            self.fail(BindError(f"the alias {alias} may not contain a dot"), source.at)
+        fields = tuple(Field(f"{alias}.{f.name}", f.type, f.nullable) for f in found.fields)
+        visible = Visible(alias, fields, _event_time(found, alias), isinstance(found, TableDef))
+        scan = Scan(found.name, alias, fields, isinstance(found, TableDef))
+        if not scan.is_table:
+            return Items([Window(scan, self._window(source, visible))], [visible], [])
+        if source.window is not None:
+            self.fail(
+                WindowMisuse(
+                    f"{scan.relation} is a table; only streams have windows",
+                    remedy="drop the window",
+                ),
+                source.at,
+            )
+        return Items([scan], [visible], [])
+
+    def _subquery(self, source: ast.Source, inner: Found) -> Items:
+        alias = _alias(source, self.query.sources.index(source))
+        fields = tuple(replace(f, name=f"{alias}.{f.name}") for f in inner.node.schema)
+        columns = tuple(
+            Named(new.name, old.column())
+            for new, old in zip(fields, inner.node.schema, strict=True)
+        )
+        visible = Visible(alias, fields)
+        renamed = Project(inner.node, columns)
+        if inner.kind is EmitKind.RELATION:
+            if source.window is not None:
+                self.fail(
+                    WindowMisuse(
+                        f"{source.name or 'the subquery'} gives a relation; only streams have "
+                        "windows",
+                        remedy="drop the window, or make it a stream with SELECT ISTREAM",
+                    ),
+                    source.at,
+                )
+            return Items([renamed], [visible], [])
+        stream = Emit(renamed, inner.kind)
+        return Items([Window(stream, self._window(source, visible))], [visible], [])
+
+    def _window(self, source: ast.Source, visible: Visible) -> WindowSpec:
+        window = source.window
+        if window is None or isinstance(window, ast.UnboundedWindow):
+            return UNBOUNDED
+        if isinstance(window, ast.NowWindow):
+            return NOW
+        if isinstance(window, ast.RangeWindow):
+            if window.slide == 0:
+                self.fail(WindowMisuse("a window cannot slide by nothing"), source.at)
+            return TimeWindow(window.range, window.slide)
+        if isinstance(window, ast.LandmarkWindow):
+            return self._landmark(source, window)
+        if isinstance(window, ast.FromToWindow):
+            since, until = moment(window.start, self.text), moment(window.end, self.text)
+            if until < since:
+                self.fail(WindowMisuse("the window ends before it begins"), source.at)
+            return TimeWindow(None, since=since, until=until)
+        if isinstance(window, ast.RowsWindow):
+            if window.rows < 1:
+                self.fail(WindowMisuse("a row window holds at least one row"), source.at)
+            return RowWindow(window.rows, self._partition(source, visible, window.partition_by))
+        if isinstance(window, ast.SessionWindow):
+            return self._session(source, visible, window)
+        word = type(window).__name__.removesuffix("Window").upper()
+        self.fail(NotAvailableYet(f"{word} windows are not available yet"), source.at)
+
+    def _landmark(self, source: ast.Source, window: ast.LandmarkWindow) -> TimeWindow:
+        if window.at is not None:
+            return TimeWindow(None, since=moment(window.at, self.text))
+        if not window.every:
+            self.fail(WindowMisuse("landmarks need a distance"), source.at)
+        return TimeWindow(None, every=window.every)
+
+    def _session(
+        self, source: ast.Source, visible: Visible, window: ast.SessionWindow
+    ) -> SessionWindow:
+        """Sessions of the partition that is named, or else of what the query groups by."""
+        by = window.partition_by
+        if not by:
+            names = {f.name.split(".", 1)[1].lower() for f in visible.fields}
+            by = tuple(
+                node
+                for node in self.query.group_by
+                if isinstance(node, exp.Column)
+                and node.name.lower() in names
+                and node.table.lower() in ("", visible.alias.lower())
+            )
+        return SessionWindow(window.gap, self._partition(source, visible, by))
+
+    def _partition(
+        self, source: ast.Source, visible: Visible, nodes: tuple[exp.Expr, ...]
+    ) -> tuple[str, ...]:
+        own = Scope(self.catalog, (visible,), self.text)
+        by = [own.bind(e) for e in nodes]
+        if not all(isinstance(e, Column) for e in by):
+            self.fail(WindowMisuse("PARTITION BY takes columns of the stream"), source.at)
+        return tuple(e.name for e in by if isinstance(e, Column))
+
+
+def _alias(source: ast.Source, position: int) -> str:
+    if source.name is None:
+        return source.alias or f"subquery_{position + 1}"
+    return source.alias or source.name.rsplit(".", 1)[-1]
+
+
+def _event_time(relation: StreamDef | TableDef, alias: str) -> Expr | None:
+    if isinstance(relation, TableDef) or relation.timestamp is None:
+        return None
+    found = next(f for f in relation.fields if f.name == relation.timestamp)
+    return Column(found.type, found.nullable, f"{alias}.{found.name}")
