@@ -78,6 +78,7 @@ class Case:
     answer: str
     stateless: bool = False
     pairs_only: bool = False
+    slow_in_spark: bool = False
 
     def expected(self, folder: Path, cutoff: float) -> int:
         connection = duckdb.connect()
@@ -212,5 +213,6 @@ CASES = (
         "SELECT ISTREAM e.k, e.v, q.w FROM e [NOW] ASOF JOIN q ON e.k = q.k AND e.ts >= q.ts",
         _asof,
         "SELECT count(*) FROM e ASOF JOIN q ON e.k = q.k AND e.ts >= q.ts",
+        slow_in_spark=True,
     ),
 )
