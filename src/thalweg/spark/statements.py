@@ -1,0 +1,66 @@
+"""Statements that need Spark: streams and tables from files, Spark's sinks, following results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from thalweg.errors import UnknownName, did_you_mean
+from thalweg.lang import ast
+from thalweg.lang.definitions import fields_of, source_spec
+from thalweg.plan.catalog import StreamDef, TableDef
+from thalweg.plan.query import SinkSpec
+from thalweg.runtime.clock import wall_clock
+from thalweg.runtime.session import Query, Session
+from thalweg.runtime.sinks import Sink
+from thalweg.spark import datasource
+from thalweg.spark.files import inferred_table, list_files, read_file
+from thalweg.spark.sinks import SparkSink
+
+if TYPE_CHECKING:
+    from thalweg.spark.engine import Engine
+
+
+class EngineSession(Session):
+    """A session that has an engine."""
+
+    engine: Engine
+
+    def create_stream(self, definition: StreamDef) -> StreamDef:
+        return self.engine.declared_stream(definition)
+
+    def refresh_table(self, name: str) -> None:
+        """Read a table's files again: what differs is its next version."""
+        known = self.catalog.tables.get(name)
+        if known is None or known.source.kind != "files":
+            raise UnknownName(
+                f"there is no table {name} from files",
+                remedy=did_you_mean(name, self.catalog.tables),
+            )
+        spec = known.source
+        tables = [read_file(name, known.fields, spec, p) for p in list_files(spec)]
+        rows = pa.concat_tables(tables)
+        self.engine.at_epoch(lambda: self.define_table(name, rows, spec))
+
+    def create_table(self, statement: ast.CreateTable, text: str) -> TableDef:
+        spec = source_spec(statement.source, text, statement.at)
+        paths = list_files(spec)
+        if statement.columns:
+            fields = fields_of(statement.columns, text)
+            tables = [read_file(statement.name, fields, spec, p) for p in paths]
+            return self.define_table(statement.name, pa.concat_tables(tables), spec)
+        return self.define_table(statement.name, inferred_table(spec, paths), spec)
+
+    def make_sink(self, query: Query, spec: SinkSpec) -> Sink:
+        if spec.kind == "spark":
+            identity = self.coordinator.state.identity
+            return SparkSink(query.name, spec, identity, self.engine.spark)
+        return super().make_sink(query, spec)
+
+    def stream_of(self, name: str) -> DataFrame:
+        if not self.engine.is_running:
+            self.coordinator.save(wall_clock())  # the reader looks for the query on the path
+        reader = self.engine.spark.readStream.format(datasource.NAME).option("query", name)
+        return reader.load(self.engine.path)
