@@ -75,12 +75,26 @@ QUERIES = {
     "(SELECT k, count(*) AS c FROM s2 [RANGE 5 SECONDS] GROUP BY k) q WHERE a.k = q.k",
     "emitted": "SELECT q.k, count(*) AS c FROM (SELECT ISTREAM k, max(n) AS m "
     "FROM s1 [RANGE 4 SECONDS] GROUP BY k) [RANGE 3 SECONDS] q GROUP BY q.k",
+    "session": "SELECT ISTREAM k, count(*) AS c, first(x) AS o, last(x) AS z "
+    "FROM s1 [SESSION GAP 2 SECONDS] GROUP BY k",
+    "landmark": "SELECT k, count(DISTINCT g) AS d, variance(x) AS v FROM s2 "
+    "[LANDMARK EVERY 7 SECONDS] GROUP BY k",
+    "lists": "SELECT k, array_agg(g) AS l, string_agg(DISTINCT s, '; ') AS t, median(n) AS m, "
+    "mode(s) AS o FROM s1 [RANGE 5 SECONDS] GROUP BY k",
+    "rollup": "SELECT k, g, grouping(g) AS whole, sum(n) AS t FROM s2 [RANGE 4 SECONDS] "
+    "GROUP BY ROLLUP (k, g)",
+    "asof": "SELECT ISTREAM a.k, a.n, b.n AS m FROM s1 [NOW] a LEFT ASOF JOIN s2 b ON a.k = b.k",
+    "lag": "SELECT k, n - LAG(n) OVER (PARTITION BY k ORDER BY ts) AS rise FROM s1",
+    "top": "SELECT RSTREAM k, count(*) AS c FROM s2 [RANGE 6 SECONDS SLIDE 3 SECONDS] "
+    "GROUP BY k ORDER BY c DESC, k LIMIT 2",
+    "closing": "SELECT date_trunc('minute', ts) AS m, k, count(*) AS c FROM s1 "
+    "GROUP BY date_trunc('minute', ts), k",
     "function": "SELECT k, twice(n) AS d FROM s1 WHERE odd(n)",
 }
 
 # One of each kind of routing and state, for masters that are slow to start.
 ABROAD = ("filter", "rows", "partition", "join", "three, two keys", "table", "grouped", "function",
-          "left join", "subquery")  # fmt: skip
+          "left join", "subquery", "session", "asof", "lists")  # fmt: skip
 
 
 def query_name(title: str) -> str:
