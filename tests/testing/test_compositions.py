@@ -26,5 +26,6 @@ def test_the_seeds_cover_every_shape() -> None:
     wanted = [f"shape:{s}" for s in SHAPES] + [f"outer:{k.lower()}" for k in OUTER]
     wanted += [f"set:{o.lower()}" for o in SET] + ["outer:third", "outer:residual", "set:three"]
     wanted += ["input:table", "member:in", "member:not in", "member:two"]
-    wanted += ["inner:istream", "inner:dstream", "stream:joined", "subquery:joined"]
+    wanted += ["inner:istream", "inner:dstream", "inner:rstream", "stream:joined"]
+    wanted += ["subquery:joined", "over:lag", "over:lead", "over:row_number"]
     assert not [f for f in wanted if seen[f] < 3], seen

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from thalweg.exec import leaf
 from thalweg.store import packs
 from thalweg.testing.compare import difference, from_table
-from thalweg.testing.generators import EMITS, WINDOWS, Case, random_case
+from thalweg.testing.generators import EMITS, RARE_AGGREGATES, WINDOWS, Case, random_case
 from thalweg.testing.grid import (
     VARIANTS,
     check_case,
@@ -31,7 +31,9 @@ WINDOW_KINDS = [f"window:{w}" for w in WINDOWS]
 EMIT_KINDS = [f"emit:{e}" for e in EMITS]
 JOIN_SIZES = ["join:2", "join:3", "join:4"]
 AGGREGATES = [f"agg:{a}" for a in ("count", "count(*)", "sum", "avg", "min", "max")]
+RARE = [f"agg:{a}" for a in RARE_AGGREGATES]
 GROUPS = [f"group:{g}" for g in ("global", "one", "two", "expression")]
+SETS = [f"group:{g}" for g in ("rollup", "cube", "grouping sets")]
 
 
 @pytest.mark.parametrize("first", range(SEEDS.start, SEEDS.stop, CHUNK))
@@ -61,7 +63,11 @@ def test_the_seeds_cover_every_operator(cases: list[Case]) -> None:
         *EMIT_KINDS,
         *JOIN_SIZES,
         *AGGREGATES,
+        *RARE,
         *GROUPS,
+        *SETS,
+        *(f"agg:{a}(distinct)" for a in ("count", "sum", "avg")),
+        *("agg:filter", "order:limit", "order:all"),
         *("emit:relation", "join:table", "join:self", "join:residual", "join:product"),
         *("join:star", "join:chain", "having", "having:global", "input:empty", "input:lateness"),
         *("slide:gap", "slide:tumbling", "slide:hopping"),
@@ -74,6 +80,8 @@ def test_the_seeds_cover_pairs(cases: list[Case]) -> None:
     assert not uncovered(cases, *pairs(WINDOW_KINDS, JOIN_SIZES))
     assert not uncovered(cases, *pairs(JOIN_SIZES, EMIT_KINDS))
     assert not uncovered(cases, *pairs(GROUPS, EMIT_KINDS))
+    assert not uncovered(cases, *pairs(RARE, EMIT_KINDS))
+    assert not uncovered(cases, *pairs(SETS, EMIT_KINDS))
 
 
 def test_every_variant_meets_every_operator(cases: list[Case]) -> None:

@@ -19,9 +19,11 @@ from thalweg.lang.definitions import fields_of, source_spec
 from thalweg.lang.parser import parse
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef
 from thalweg.plan.logical import format_duration
+from thalweg.plan.query import SinkSpec
 from thalweg.plan.types import to_arrow
 from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.session import Query, Session
+from thalweg.runtime.sinks import FunctionSink, Sink
 from thalweg.runtime.state import EngineState
 from thalweg.store.storage import MemoryStorage
 
@@ -47,6 +49,14 @@ class PlanSession(Session):
         from thalweg.spark.files import inferred_table, list_files
 
         return self.define_table(statement.name, inferred_table(spec, list_files(spec)), spec)
+
+    def refresh_table(self, name: str) -> None:
+        """There is nothing to read again."""
+
+    def make_sink(self, query: Query, spec: SinkSpec) -> Sink:
+        if spec.kind == "spark":
+            return FunctionSink(lambda _: None, "depends on the format, see the guide")
+        return super().make_sink(query, spec)
 
 
 def plan_session() -> PlanSession:

@@ -519,6 +519,7 @@ class Session:
             for s in self.queries[name].bound.streams
             if s in state.streams
         }
+        marks = [s["watermark"] for s in streams.values() if s["rows"]]
         return {
             "status": query.status,
             "error": query.error,
@@ -533,6 +534,7 @@ class Session:
             "approximate_since": query.approximate_since,
             "counts": dict(query.counts),
             "streams": streams,
+            "skew": max(marks) - min(marks) if marks else 0,
         }
 
 

@@ -34,7 +34,7 @@ EMITS = ("istream", "dstream", "rstream", "none")
 _ROWS = {1: (5, 50), 2: (8, 36), 3: (8, 24), 4: (6, 16)}
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 _COMMON = ("count", "count(*)", "sum", "sum", "avg", "min", "max")
-_RARE = (
+RARE_AGGREGATES = (
     "variance", "var_pop", "stddev", "stddev_pop", "percentile", "percentile_disc", "median",
     "mode", "min_by", "max_by", "first", "last", "array_agg", "string_agg", "count_if", "bool_or",
 )  # fmt: skip
@@ -410,11 +410,11 @@ class Writer:
 
     def aggregate_call(self, sources: list[Source]) -> str:
         source = self.rng.choice(sources)
-        name = self.rng.choice(_COMMON + _COMMON + _RARE)
+        name = self.rng.choice(_COMMON + _COMMON + RARE_AGGREGATES)
         self.note(f"agg:{name}")
         if name == "count(*)":
             call = name
-        elif name in _RARE:
+        elif name in RARE_AGGREGATES:
             call = self.rare_aggregate(name, source)
         else:
             call = self.common_aggregate(name, source)
