@@ -1,0 +1,165 @@
+"""What queries have given so far: results, current answers, rejects, counters."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from thalweg.errors import ConfigError, UnknownName, did_you_mean
+from thalweg.exec.emit import SIGN
+from thalweg.plan.bounded import verdict
+from thalweg.plan.logical import EmitKind, format_instant
+from thalweg.plan.query import BoundQuery
+from thalweg.plan.types import to_arrow
+from thalweg.runtime.answers import Answer
+from thalweg.runtime.components import components
+from thalweg.runtime.coordinator import Coordinator
+from thalweg.store.packs import TIME, PackMeta
+from thalweg.store.storage import Storage
+
+if TYPE_CHECKING:
+    from thalweg.runtime.session import Query
+
+
+class Outcomes:
+    """The part of `Session` that looks at what is committed."""
+
+    coordinator: Coordinator
+    storage: Storage
+    queries: dict[str, Query]
+
+    def results_of(self, name: str) -> pa.Table:
+        schema = output_schema(self.queries[name].bound)
+        found = [
+            (int(key.rsplit("/", 1)[1]), _metas(packs))
+            for key, packs in self.coordinator.committed.get("outputs", {}).items()
+            if key.rsplit("/", 1)[0] == name
+        ]
+        tables = [self.output_of(schema, packs) for _, packs in sorted(found, key=lambda f: f[0])]
+        return pa.concat_tables(tables) if tables else schema.empty_table()
+
+    def output_of(self, schema: pa.Schema, packs: Iterable[PackMeta]) -> pa.Table:
+        """One epoch's output in time order."""
+        tables = [self.storage.read_table(p.name) for p in packs]
+        whole = pa.concat_tables(tables)
+        whole = whole.sort_by([(TIME, "ascending")])
+        ts = whole.column(TIME).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
+        whole = whole.set_column(whole.schema.get_field_index(TIME), TIME, ts)
+        return whole.select(schema.names).cast(schema)
+
+    def answer_of(self, name: str, at: int | None = None) -> Answer:
+        """What a relation's changes up to an instant add up to (None: all that is committed)."""
+        query = self.queries[name]
+        if query.bound.root.kind is not EmitKind.RELATION:
+            kind = query.bound.root.kind.value
+            raise ConfigError(
+                f"query {name} emits {kind}: it has no current answer",
+                remedy=f"register it without {kind}; results() has what it emitted",
+            )
+        described = self.coordinator.committed.get("queries", {}).get(name, {})
+        if at is not None and at < described.get("base_until", at):
+            raise ConfigError(
+                f"the answer of {name} at that time is no longer known",
+                remedy=f"ask for {format_instant(described['base_until'])} or later "
+                "(results_retain says how long results are kept)",
+            )
+        answer = Answer(query.schema)
+        for pack in described.get("base", ()):
+            answer.add(self.storage.read_table(pack[0]))
+        changes = self.results_of(name)
+        if at is not None:
+            limit = pa.scalar(at, pa.int64()).cast(pa.timestamp("us", "UTC"))
+            changes = changes.filter(pc.less_equal(changes.column(TIME), limit))
+        answer.apply(changes)
+        return answer
+
+    def _answer_before(self, name: str, epoch: int) -> Answer:
+        """The answer without the changes of an epoch and of later ones."""
+        query, state = self.queries[name], self.coordinator.state
+        answer = Answer(query.schema)
+        for pack in state.queries[name].base:
+            answer.add(self.storage.read_table(pack[0]))
+        for key, packs in state.outputs.items():
+            owner, number = key.rsplit("/", 1)
+            if owner == name and int(number) < epoch:
+                answer.apply(self.output_of(query.schema, _metas(packs)))
+        return answer
+
+    def rejects_of_query(self, name: str) -> pa.Table:
+        queries = self.coordinator.committed.get("queries", {})
+        packs = _metas(queries.get(name, {}).get("rejects", []))
+        return _concatenated([self.storage.read_table(p.name) for p in packs])
+
+    def rejects(self, stream: str) -> pa.Table:
+        """Rows of a stream that were late, had no time, or lay too far ahead, with the reason."""
+        known = {*self.coordinator.catalog.streams, *self.coordinator.state.streams}
+        if stream not in known:
+            raise UnknownName(f"unknown stream {stream}", remedy=did_you_mean(stream, known))
+        streams = self.coordinator.committed.get("streams", {})
+        packs = _metas(streams.get(stream, {}).get("rejects", []))
+        return _concatenated([self.storage.read_table(p.name) for p in packs])
+
+    def stats_of(self, name: str) -> dict[str, Any]:
+        state = self.coordinator.state
+        query = state.queries[name]
+        packs = [p for slot in query.slots.values() for p in slot]
+        streams = {
+            s: {
+                "rows": state.streams[s].rows,
+                "late": state.streams[s].late,
+                "rejected": state.streams[s].rejected,
+                "packs": len(state.streams[s].packs),
+                "kept_rows": sum(p.rows for p in state.streams[s].packs),
+                "kept_bytes": sum(p.bytes for p in state.streams[s].packs),
+                "watermark": state.streams[s].watermark,
+            }
+            for s in self.queries[name].bound.streams
+            if s in state.streams
+        }
+        marks = [s["watermark"] for s in streams.values() if s["rows"]]
+        return {
+            "status": query.status,
+            "error": query.error,
+            "epoch": state.epoch,
+            "frontier": query.frontier,
+            "emitted": query.counts.get("emitted", 0),
+            "rejected": query.counts.get("rejected", 0),
+            "state_bytes": sum(p.meta.bytes for p in packs),
+            "state_rows": sum(p.meta.rows for p in packs),
+            **asdict(components(self.queries[name].plan, query, state, self.storage)),
+            "bound": list(verdict(self.queries[name].bound.root).bounds),
+            "approximate_since": query.approximate_since,
+            "counts": dict(query.counts),
+            "streams": streams,
+            "skew": max(marks) - min(marks) if marks else 0,
+        }
+
+
+def described_schema(schema: pa.Schema) -> str:
+    """A schema as text, for the manifest."""
+    return base64.b64encode(schema.serialize().to_pybytes()).decode()
+
+
+def output_schema(bound: BoundQuery) -> pa.Schema:
+    fields = [pa.field(f.name, to_arrow(f.type)) for f in bound.schema]
+    fields.append(pa.field(TIME, pa.timestamp("us", "UTC")))
+    if bound.root.kind is EmitKind.RELATION:
+        fields.append(pa.field(SIGN, pa.int8()))
+    return pa.schema(fields)
+
+
+def _metas(packs: Iterable[list[Any]]) -> list[PackMeta]:
+    return [PackMeta.from_json(p) for p in packs]
+
+
+def _concatenated(tables: list[pa.Table]) -> pa.Table:
+    if not tables:
+        return pa.table({"__ts": pa.array([], pa.timestamp("us", "UTC"))})
+    whole = pa.concat_tables(tables, promote_options="default")
+    ts = whole.column(TIME).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
+    return whole.set_column(whole.schema.get_field_index(TIME), TIME, ts)
