@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from thalweg import Engine
-from thalweg.errors import SourceError, TypeMismatch, UnknownName
+from thalweg.errors import DuplicateName, SourceError, TypeMismatch, UnknownName
 from thalweg.runtime.pushing import Heartbeat
 
 pytestmark = pytest.mark.spark
@@ -239,6 +239,8 @@ def test_a_table_changes_while_the_engine_runs(spark: Any, tmp_path: Path) -> No
         pq.write_table(pa.table({"k": [1], "w": ["new"]}), tmp_path / "t" / "t.parquet")
         engine.sql("REFRESH TABLE t")
         wait_for(lambda: len(engine.session.coordinator.state.versions["t"]) == 2)
+        with pytest.raises(DuplicateName, match="defined differently"):
+            engine.table("t", pa.table({"k": [1]}))
         gate[0] = True
         wait_for(lambda: query.results().num_rows == 2)
         engine.stop()

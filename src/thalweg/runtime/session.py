@@ -169,21 +169,25 @@ class Session(Outcomes):
         at: int | None = None,
     ) -> TableDef:
         """Add a table, or give one that is known its next version, from the instant `at` on."""
+        definition = self.check_table(name, table, source)
+        known = self.catalog.relation(name)
+        self.tables.put(name, normalized(table, definition.fields), at)
+        definition = replace(definition, changes=self.tables.changes(name))
+        self.catalog.tables[name] = definition
+        if known is not None and known != definition:
+            self._plan_again(name)
+        return definition
+
+    def check_table(self, name: str, table: pa.Table, source: SourceSpec | None = None) -> TableDef:
+        """The definition of a table, or a refusal if the name stands for something else."""
         refuse_reserved(name, *table.column_names)
-        fields = arrow_fields(table.schema)
-        definition = TableDef(name, fields, source or SourceSpec("frame"))
+        definition = TableDef(name, arrow_fields(table.schema), source or SourceSpec("frame"))
         known = self.catalog.relation(name)
         if known is not None and not _same_table(known, definition):
             raise DuplicateName(
                 f"{name} is already defined differently",
                 remedy="use another name, or the same columns for a new version of the table",
             )
-        rows = normalized(table, fields)
-        self.tables.put(name, rows, at)
-        definition = replace(definition, changes=self.tables.changes(name))
-        self.catalog.tables[name] = definition
-        if known is not None and known != definition:
-            self._plan_again(name)
         return definition
 
     def _plan_again(self, table: str) -> None:

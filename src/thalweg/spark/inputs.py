@@ -180,6 +180,7 @@ class Inputs:
                 )
             df = df.toArrow()
         rows, instant = df, None if at is None else instant_of(at)
+        self.session.check_table(name, rows)  # refused here, not in the middle of an epoch
         return self.at_epoch(lambda: self.session.define_table(name, rows, at=instant))
 
     def at_epoch(self, action: Callable[[], T]) -> T | None:
