@@ -16,6 +16,10 @@ Described = list[Any]
 a commit must not cost more the longer the engine has run."""
 
 
+def new_identity() -> str:
+    return uuid.uuid4().hex[:8]
+
+
 @dataclass(slots=True)
 class StreamState:
     """`watermark` is W at the end of the last epoch: older rows are late from then on. `heartbeat`
@@ -130,7 +134,7 @@ class EngineState:
     groups: dict[str, dict[str, Any]] = field(default_factory=dict)
     clocks: dict[str, int] = field(default_factory=dict)
     versions: dict[str, list[list[int]]] = field(default_factory=dict)
-    identity: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
+    identity: str = field(default_factory=new_identity)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -168,7 +172,7 @@ class EngineState:
             {k: dict(g) for k, g in data["groups"].items()},
             dict(data["clocks"]),
             {n: [list(v) for v in vs] for n, vs in data.get("versions", {}).items()},
-            data["identity"],
+            data.get("identity") or new_identity(),
         )
 
     def files(self) -> set[str]:
