@@ -18,7 +18,7 @@ import pytest
 from cases import aged, file_frame, write_files
 
 import thalweg as tw
-from thalweg.errors import SourceError, TypeMismatch
+from thalweg.errors import TypeMismatch
 from thalweg.plan.catalog import SourceSpec
 from thalweg.plan.logical import Field
 from thalweg.plan.types import BIGINT, TIMESTAMP
@@ -189,35 +189,6 @@ def test_rejected_rows_and_their_reasons(spark: Any, tmp_path: Path) -> None:
         assert found == {1: "no timestamp", 2: "too far ahead", 4: "late", 6: "late"}
         counts = query.stats()["streams"]["s"]
         assert (counts["rows"], counts["late"], counts["rejected"]) == (3, 2, 2)
-
-
-@pytest.mark.parametrize("form", ["parquet", "csv"])
-def test_a_malformed_file_stops_ingest_until_it_is_mended(
-    spark: Any, tmp_path: Path, form: str
-) -> None:
-    """The rows read before it are not closed upon: what comes after the repair is in time."""
-    good = pa.table({"ts": pa.array([at(1), at(5)], UTC), "id": [0, 1]})
-    late = pa.table({"ts": pa.array([at(4), at(6)], UTC), "id": [2, 3]})
-    write = {"parquet": pa.parquet.write_table, "csv": write_csv}[form]
-    folder = tmp_path / "files"
-    folder.mkdir()
-    write(good, folder / f"good.{form}")
-    (folder / f"bad.{form}").write_text("ts,id\n2024-02-29 00:00:04,seven\n")
-    named = rf"bad\.{form} cannot be read as {form} for s.*" + ("seven" if form == "csv" else "")
-    aged(folder / f"good.{form}", 0)
-    aged(folder / f"bad.{form}", 1)
-    with tw.Engine(spark, tmp_path / "path", parallelism=1) as engine:
-        engine.sql(
-            "CREATE STREAM s (ts TIMESTAMP, id BIGINT) TIMESTAMP BY ts LATENESS 2 SECONDS "
-            f"FROM FILES '{folder}' FORMAT {form} OPTIONS (max_files_per_trigger = 1)"
-        )
-        query = engine.query("SELECT id FROM s", "q")
-        with pytest.raises(SourceError, match=named):
-            engine.run()
-        write(late, folder / f"bad.{form}")
-        engine.run()
-        assert sorted(query.results()["id"].to_pylist()) == [0, 1, 2, 3]
-        assert engine.rejects("s").num_rows == 0
 
 
 def test_batches_without_rows(spark: Any, tmp_path: Path) -> None:

@@ -36,7 +36,8 @@ WEIGHT = "__weight"
 
 
 class DerivedLeaf:
-    """The changes of a relation, and, where pipelines probe it, its content."""
+    """The changes of a relation, and, where pipelines probe it, its content. One that comes before
+    all others (position -1) is met as it is at a row's instant."""
 
     def __init__(
         self,

@@ -157,13 +157,14 @@ def running_presence(code, weight, run, group_of_run, offset, size, codes, count
 
 
 @njit(cache=True, nogil=True)
-def _ranks(codes, counts, base, size, low, high):  # type: ignore[no-untyped-def]
-    """The values at two places (counted from 0) of the sorted multiset."""
+def _ranks(codes, counts, base, size, once, low, high):  # type: ignore[no-untyped-def]
+    """The values at two places (counted from 0) of the sorted multiset, or of its distinct
+    values (`once`)."""
     seen = np.int64(0)
     first = np.int64(0)
     for j in range(size):
         before = seen
-        seen += counts[base + j]
+        seen += 1 if once else counts[base + j]
         if before <= low < seen:
             first = codes[base + j]
         if before <= high < seen:
@@ -172,11 +173,13 @@ def _ranks(codes, counts, base, size, low, high):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True)
-def running_ranks(code, weight, run, group_of_run, offset, size, codes, counts, low, high, out):  # type: ignore[no-untyped-def]
+def running_ranks(  # type: ignore[no-untyped-def]
+    code, weight, run, group_of_run, offset, size, codes, counts, once, low, high, out
+):
     """The values at places low[v] and high[v] of every version."""
     groups = offset.size
     for g in range(groups):
-        out[g, 0], out[g, 1] = _ranks(codes, counts, offset[g], size[g], low[g], high[g])
+        out[g, 0], out[g, 1] = _ranks(codes, counts, offset[g], size[g], once, low[g], high[g])
     i = 0
     while i < code.size:
         r = run[i]
@@ -184,7 +187,7 @@ def running_ranks(code, weight, run, group_of_run, offset, size, codes, counts, 
         base = offset[g]
         i, size[g] = _take_run(i, code, weight, run, codes, counts, base, size[g])
         v = groups + r
-        out[v, 0], out[v, 1] = _ranks(codes, counts, base, size[g], low[v], high[v])
+        out[v, 0], out[v, 1] = _ranks(codes, counts, base, size[g], once, low[v], high[v])
 
 
 @njit(cache=True, nogil=True)

@@ -175,6 +175,8 @@ class TimeLeaf:
         if self.window is None:
             return self._standing()
         low, high = windows.starting_between(self.window, self.ctx.since, self.ctx.until)
+        if self.floor is not None:
+            low = max(low, self.floor.now)
         frames, times = self._between(low, high, note_rejects=True)
         ts = _flat(times)
         ends = windows.ends(self.window, ts)

@@ -15,8 +15,9 @@ from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge, reject
 from thalweg.exec.frame import Changes, Frame, Ints, concat_changes
 from thalweg.exec.leaf import InstantSet, LeafReader, Needles
+from thalweg.exec.vector import Mask, nulls
 from thalweg.plan.expr import columns_of
-from thalweg.plan.logical import Schema
+from thalweg.plan.logical import OuterKind, Schema
 from thalweg.plan.physical import Block, Leaf, Pipeline, Probe
 from thalweg.store import native
 from thalweg.store.hashing import hash_columns
@@ -61,7 +62,8 @@ class Joined:
             if not len(changes):
                 break
             later = _used_by(pipeline.probes[i + 1 :]) | self._used_above
-            changes = self._probe(pipeline.leaf, probe, changes, departing, later)
+            step = self._probe if probe.outer is None else self._look_up
+            changes = step(pipeline.leaf, probe, changes, departing, later)
         return changes
 
     def _probe(
@@ -91,6 +93,36 @@ class Joined:
             judged = judge(predicates, merged.frame.columns, len(merged), self.ctx)
             merged = merged.take(judged.passing)
         return merged
+
+    def _look_up(
+        self, source: int, probe: Probe, changes: Changes, departing: bool, later: frozenset[str]
+    ) -> Changes:
+        """An outer probe: every row knows at once whether it has partners."""
+        keyed = np.flatnonzero(_has_keys(changes, probe))
+        rows = changes.take(keyed)
+        hashes = hash_columns([rows.frame.columns[c].to_arrow() for c in probe.source], len(rows))
+        predicates = probe.verify + probe.residual
+        wanted = later | frozenset(c for p in predicates for c in columns_of(p.expr))
+        needles = Needles(hashes, rows.ts, departing, source)
+        found = self.leaves[probe.leaf].probe(needles, probe.target, False, wanted)
+        pairs = rows.take(found.needle)
+        pairs.frame = pairs.frame.merged(found.frame.columns)
+        judged = judge(predicates, pairs.frame.columns, len(pairs), self.ctx)
+        if len(judged.erring) and not departing:
+            reject(judged, pairs.frame, pairs.ts, self.ctx)
+        met = np.zeros(len(changes), np.bool_)
+        met[keyed[found.needle[judged.passing]]] = True
+        if probe.outer is OuterKind.SEMI:
+            return changes.take(np.flatnonzero(met))
+        alone = changes.take(np.flatnonzero(~met))
+        if probe.outer is OuterKind.ANTI:
+            return alone
+        beside = self.block.leaves[probe.leaf].fields
+        alone.frame = alone.frame.merged({f.name: nulls(f.type, len(alone)) for f in beside})
+        parts = [pairs.take(judged.passing), alone]
+        for part in parts:
+            part.ends = None
+        return concat_changes(parts, self.schema)
 
     def _judged(self, changes: Changes, *, note_rejects: bool) -> Changes:
         """Predicates that may raise, asked of whole results only."""
@@ -128,14 +160,18 @@ def _used_by(probes: Sequence[Probe]) -> frozenset[str]:
 
 def _without_null_keys(changes: Changes, probe: Probe) -> Changes:
     """NULL joins nothing."""
-    keep = None
+    keep = _has_keys(changes, probe)
+    return changes if keep.all() else changes.take(np.flatnonzero(keep))
+
+
+def _has_keys(changes: Changes, probe: Probe) -> Mask:
+    """The rows without NULL among their keys."""
+    keep = np.ones(len(changes), np.bool_)
     for column in probe.source:
         valid = changes.frame.columns[column].valid
         if valid is not None:
-            keep = valid if keep is None else keep & valid
-    if keep is None or keep.all():
-        return changes
-    return changes.take(np.flatnonzero(keep))
+            keep &= valid
+    return keep
 
 
 def _helpful_order(hashes: np.ndarray, ts: Ints) -> Ints | None:

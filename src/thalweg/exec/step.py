@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -59,7 +59,8 @@ class StepTask:
 
     `packs` are per leaf of the plan; `state` maps slots (see `exec/slots.py`) to packs, oldest
     first. `start` is the query's first instant, None while there is none. `floors` are streams
-    whose oldest rows are given up, with the floor before this step and the floor now.
+    whose oldest rows are given up, with the floor before this step and the floor now; where that
+    `may` happen, the end of a row is not known when it comes.
     """
 
     query: str
@@ -76,6 +77,7 @@ class StepTask:
     prefix: str = ""
     seq: int = 0
     floors: tuple[tuple[str, int, int], ...] = ()
+    may_evict: bool = False
 
     def floor_of(self, stream: str) -> Floor | None:
         return next((Floor(b, n) for s, b, n in self.floors if s == stream), None)
@@ -206,6 +208,7 @@ class _Step:
         assert block.grouping is not None
         needs_ends = any(a.call.function in _FRONTS for a in block.grouping.aggregates)
         known = needs_ends and all(_has_ends(leaf) for leaf in block.leaves)
+        known &= not task.may_evict
         appear = joined.arrivals(want_ends=known)
         vanish = joined.departures()
         if known:
@@ -302,8 +305,9 @@ class _Step:
             return self._emitted(number, i, leaf, probed)
         name = slots.slot(number, slots.ROWS, i)
         stored = [s.meta for s in self.task.state.get(name, ())]
-        rows = DerivedLeaf(self.ctx, leaf, i, changes, stored)
-        if probed:
+        follows = all(p.leaf != i for p in block.pipelines)
+        rows = DerivedLeaf(self.ctx, leaf, -1 if follows else i, changes, stored)
+        if probed or any(other.is_table for other in block.leaves):  # a table may begin to change
             self._keep(name, rows.state(), probed)
         return rows
 
@@ -375,8 +379,10 @@ class _Step:
             ts = table.column(TIME).to_numpy()
             table = arrange(table.drop_columns([TIME]), ts, keys)
         meta = self.write(slot, table)
-        written = tuple((p, self.write(f"{slot}-{p}", t).name) for p, t in (sides or {}).items())
-        self.result.state[slot] = StatePack(meta, written)
+        written = {p: self.write(f"{slot}-{p}", t) for p, t in (sides or {}).items()}
+        size = meta.bytes + sum(side.bytes for side in written.values())
+        named = tuple((p, side.name) for p, side in written.items())
+        self.result.state[slot] = StatePack(replace(meta, bytes=size), named)
 
 
 def _emitted_rows(leaf: Leaf, changes: Changes) -> pa.Table:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -99,8 +99,9 @@ def merge(task: MergeTask, cache: PackCache, functions: Mapping[str, UserFunctio
 class FoldTask:
     """Several packs of group state, oldest first, into one: the newest row of each group.
 
-    `oldest` says that nothing older exists, so that groups that are gone can be forgotten. Groups
-    that closed before the `frontier` are never asked for again.
+    `oldest` says that nothing older exists, so that groups that are gone can be forgotten; the
+    one group of an aggregate without keys is never gone. Groups that closed before the `frontier`
+    are not asked for again.
     """
 
     query: str
@@ -109,6 +110,7 @@ class FoldTask:
     oldest: bool
     prefix: str
     frontier: int = BEFORE_TIME
+    has_keys: bool = True
 
 
 @dataclass(slots=True)
@@ -123,22 +125,23 @@ def fold(task: FoldTask, cache: PackCache, functions: Mapping[str, UserFunction]
     tables = [cache.open(p.meta.name).table for p in task.packs]
     columns, owner = _stacked(tables)
     keep = _newest(columns, owner)
-    if task.oldest:
+    if task.oldest and task.has_keys:
         keep = keep[columns[ROWS][keep] != 0]
     if CLOSES in columns:
         keep = keep[columns[CLOSES][keep] > task.frontier]
     old = tuple(p.meta.name for p in task.packs)
     if not len(keep):
         return FoldResult(task.query, task.slot, old, None)
-    sides = []
+    sides, beside = [], 0
     for prefix in dict.fromkeys(p for pack in task.packs for p, _ in pack.sides):
         side, begin = _side(task, cache, prefix, columns, owner, keep)
         columns[f"{prefix}begin"][keep] = begin
         name = _name(task.prefix, f"{task.slot}-{prefix}")
-        write_pack(cache.storage, name, side)
+        beside += write_pack(cache.storage, name, side).bytes
         sides.append((prefix, name))
     table = pa.table({n: pa.array(v[keep]) for n, v in columns.items()})
     meta = write_pack(cache.storage, _name(task.prefix, task.slot), table)
+    meta = replace(meta, bytes=meta.bytes + beside)
     return FoldResult(task.query, task.slot, old, StatePack(meta, tuple(sides)))
 
 

@@ -17,10 +17,12 @@ from thalweg.plan.logical import (
     Aggregate,
     Closing,
     Filter,
+    Join,
     Named,
     NamedAggregate,
     Node,
     Project,
+    Scan,
     Union,
     Window,
 )
@@ -89,6 +91,8 @@ _UNITS = {
 def _closing(scope: Scope, body: Node, keys: list[Expr]) -> Closing | None:
     """When groups over a stream without a window are complete: one of the keys is the event time,
     or the hour, day, ... it lies in."""
+    if not all(isinstance(n, (Filter, Join, Window, Scan)) for n in walk_nodes(body)):
+        return None
     timed = [s.time for s in scope.sources if not s.is_table]
     windows = [n.window for n in walk_nodes(body) if isinstance(n, Window)]
     if len(timed) != 1 or timed[0] is None or windows != [UNBOUNDED]:

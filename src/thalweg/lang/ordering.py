@@ -17,10 +17,14 @@ def sort_keys(query: ast.Select, scope: Scope, items: list[Item]) -> tuple[SortK
 
 
 def _sort_key(node: exp.Expr, scope: Scope, items: list[Item]) -> SortKey:
+    """One key; arrays have no order."""
     inner = node.this if isinstance(node, exp.Ordered) else node
     descending = bool(node.args.get("desc"))
     nulls_first = bool(node.args.get("nulls_first", not descending))
-    return SortKey(_column(inner, scope, items), descending, nulls_first)
+    name = _column(inner, scope, items)
+    if next(expr for n, expr, _ in items if n == name).type.name == "ARRAY":
+        scope.fail(BindError(f"{name} is an array, which cannot be sorted by"), node)
+    return SortKey(name, descending, nulls_first)
 
 
 def _column(node: exp.Expr, scope: Scope, items: list[Item]) -> str:

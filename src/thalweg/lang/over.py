@@ -33,7 +33,8 @@ class Over:
         return bool(self.columns)
 
     def applied(self, stream: Node) -> Node:
-        for partition, columns in self.columns.items():
+        # what looks ahead comes last: it changes when rows come, and so what the others would see
+        for partition, columns in sorted(self.columns.items(), key=lambda p: _looks_ahead(p[1])):
             stream = Sequence(stream, partition, tuple(columns.values()))
         return stream
 
@@ -52,8 +53,15 @@ class Over:
         by = tuple(e.name for e in partition if isinstance(e, Column))
         made = _column(scope, node, name, list(inner.expressions), by)
         kept = self.columns.setdefault(by, {})
+        ahead = [p for p, columns in self.columns.items() if _looks_ahead(columns) and p != by]
+        if made.function == "lead" and ahead:
+            fail(BindError("LEAD looks ahead in one partition only", remedy="use a subquery"))
         found = kept.setdefault(made.name, made)
         return Column(found.type, found.field().nullable, found.name)
+
+
+def _looks_ahead(columns: dict[str, SequenceColumn]) -> bool:
+    return any(c.function == "lead" for c in columns.values())
 
 
 def _check_order(scope: Scope, node: exp.Window) -> None:

@@ -260,12 +260,22 @@ class Sources:
             names = {f.name.split(".", 1)[1].lower() for f in visible.fields}
             by = tuple(
                 node
-                for node in self.query.group_by
+                for node in map(self._meant, self.query.group_by)
                 if isinstance(node, exp.Column)
                 and node.name.lower() in names
                 and node.table.lower() in ("", visible.alias.lower())
             )
         return SessionWindow(window.gap, self._partition(source, visible, by))
+
+    def _meant(self, node: exp.Expr) -> exp.Expr:
+        """The item of SELECT that a number or a name in GROUP BY stands for."""
+        items = self.query.items
+        if isinstance(node, exp.Literal) and node.name.isdigit() and int(node.name) <= len(items):
+            node = items[int(node.name) - 1]
+        named = [i for i in items if isinstance(i, exp.Alias)]
+        node = next((i for i in named if i.alias.lower() == node.name.lower()), node)
+        found: exp.Expr = node.this if isinstance(node, exp.Alias) else node
+        return found
 
     def _partition(
         self, source: ast.Source, visible: Visible, nodes: tuple[exp.Expr, ...]

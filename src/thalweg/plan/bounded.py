@@ -15,8 +15,10 @@ from thalweg.plan.logical import (
     Emit,
     EmitKind,
     Join,
+    NamedAggregate,
     Node,
     OuterJoin,
+    OuterKind,
     RowWindow,
     Scan,
     SessionWindow,
@@ -55,11 +57,22 @@ def _reasons(node: Node) -> list[str]:
         return [f"a join must keep every row of {endless}"]
     if isinstance(node, Aggregate) and node.keys and node.closing is None:
         return [f"GROUP BY over all of {endless} keeps every group ever seen"]
+    if isinstance(node, Aggregate) and node.closing is None:
+        return [f"{a.call} keeps every value of {endless}" for a in node.aggregates if _hoards(a)]
+    if isinstance(node, OuterJoin) and node.kind is OuterKind.FULL:
+        return [f"FULL JOIN must keep every row of {endless}"]
     if isinstance(node, Count):
         return [f"{_COUNT_WORDS.get(node.rule, 'a join')} over all of {endless} keeps every row"]
     return []
 
 
+def _hoards(aggregate: NamedAggregate) -> bool:
+    """Whether an aggregate holds on to values beyond the one it shows."""
+    call = aggregate.call
+    return call.function in _HOARDING or (call.distinct and call.function not in ("min", "max"))
+
+
+_HOARDING = ("percentile", "percentile_disc", "mode", "array_agg", "string_agg")
 _COUNT_WORDS = {
     CountRule.DISTINCT: "DISTINCT",
     CountRule.EXCEPT: "EXCEPT",

@@ -76,6 +76,8 @@ def _pipeline(block: Block, pipeline: Pipeline) -> str:
             f"{leaf.full(t)} = {s}" for s, t in zip(probe.source, probe.target, strict=True)
         )
         residual = f" where {_listed(probe.residual)}" if probe.residual else ""
+        if probe.outer is not None:
+            residual += f" ({probe.outer.value.lower()} look-up)"
         steps.append(
             f"{leaf.alias} on {on}{residual}" if on else f"{leaf.alias} (product){residual}"
         )

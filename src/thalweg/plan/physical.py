@@ -19,6 +19,7 @@ from thalweg.plan.logical import (
     KeptWindow,
     Named,
     NamedAggregate,
+    OuterKind,
     Schema,
     SequenceColumn,
     SessionWindow,
@@ -36,7 +37,7 @@ class Leaf:
     `filters` decide for good. `hints` may raise: they drop rows on which they are false and are
     asked again above the join. `post_filters` stand above a row window. `stream_columns` is the
     whole content of the stream, the tie-break inside an instant, listed for row windows only.
-    `changes` marks a table that has had several versions.
+    `changes` marks a table that has had several versions, `is_static` a relation of tables alone.
     """
 
     alias: str
@@ -51,6 +52,7 @@ class Leaf:
     source: int | None = None
     emits: EmitKind | None = None
     changes: bool = False
+    is_static: bool = False
 
     @property
     def is_table(self) -> bool:
@@ -85,7 +87,8 @@ class Probe:
     """One step of a pipeline: look up rows of `leaf` whose `target` equals `source`.
 
     `verify` repeats the equality where the hash alone does not settle it (`exact` says that it
-    does, for keys without NULLs). `residual` are predicates that can be decided here.
+    does, for keys without NULLs). `residual` are predicates that can be decided here. With `outer`
+    rows without a match go on beside NULLs (LEFT), or only they do, or only the others.
     """
 
     leaf: int
@@ -94,6 +97,7 @@ class Probe:
     exact: bool
     verify: tuple[Predicate, ...] = ()
     residual: tuple[Predicate, ...] = ()
+    outer: OuterKind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,8 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """FROM, WHERE, GROUP BY, HAVING and SELECT."""
+    """FROM, WHERE, GROUP BY, HAVING and SELECT. With `outer`, rows of the first leaf looked up in
+    the second, whatever comes of it."""
 
     leaves: tuple[Leaf, ...]
     pipelines: tuple[Pipeline, ...]
@@ -140,6 +145,7 @@ class Block:
     grouping: Grouping | None
     having: tuple[Predicate, ...]
     columns: tuple[Named, ...]
+    outer: OuterKind | None = None
 
     @property
     def schema(self) -> Schema:

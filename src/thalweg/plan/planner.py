@@ -35,6 +35,7 @@ from thalweg.plan.logical import (
     Union,
     Window,
     WindowSpec,
+    walk,
 )
 from thalweg.plan.physical import (
     Block,
@@ -108,7 +109,9 @@ class _Drafts:
             inputs = tuple(self.relation(m) for m in node.members)
             return self._append(Counted(node.rule, inputs, node.schema))
         if isinstance(node, OuterJoin):
-            return self.relation(_without_outer(node))
+            return (
+                self._looked_up(node) if _is_lookup(node) else self.relation(_without_outer(node))
+            )
         if isinstance(node, Sequence):
             leaf = self._leaf(Window(node.input, NOW), (), 1, whole=True)
             return self._append(Sequenced(leaf, node.partition_by, node.columns))
@@ -130,6 +133,12 @@ class _Drafts:
         top = tuple(p for p in parts.predicates if can_raise(p.expr)) if count > 1 else ()
         block = Block(leaves, (), top, grouping, parts.having, parts.columns)
         return self._append(block, parts.predicates)
+
+    def _looked_up(self, node: OuterJoin) -> int:
+        """Rows of a stream without a window beside a table: each is decided when it comes."""
+        leaves = tuple(self._leaf(side, (), 1) for side in (node.left, node.right))
+        block = Block(leaves, (), (), None, (), _same(node.schema), node.kind)
+        return self._append(block, node.predicates)
 
     def _leaf(self, node: Node, predicates: Predicates, count: int, *, whole: bool = False) -> Leaf:
         """With `whole` the leaf lists all columns of its stream: their order is wanted."""
@@ -170,7 +179,10 @@ class _Drafts:
     ) -> Leaf:
         source = self.relation(node)
         hints = _hints(node.schema, predicates, count)
-        return Leaf(_alias(node.schema), "", node.schema, None, filters, hints, source=source)
+        return Leaf(
+            _alias(node.schema), "", node.schema, None, filters, hints, source=source,
+            is_static=not _has_streams(node),
+        )  # fmt: skip
 
     def _stored_leaf(
         self,
@@ -252,6 +264,19 @@ class _Parts:
         if isinstance(body, Join):
             return _Parts(columns, having, aggregate, body.members, body.predicates + above)
         return _Parts(columns, having, aggregate, (body,), ())
+
+
+def _has_streams(node: Node) -> bool:
+    return any(isinstance(n, Scan) and not n.is_table for n in walk(node))
+
+
+def _is_lookup(node: OuterJoin) -> bool:
+    """Whether the left rows never leave and the right ones are of tables: then nothing has to be
+    remembered to know who stands alone."""
+    windows = [n.window for n in walk(node.left) if isinstance(n, Window)]
+    endless = all(isinstance(w, TimeWindow) and w.is_endless for w in windows)
+    plain = all(isinstance(n, (Filter, Join, Window, Scan)) for n in walk(node.left))
+    return node.kind is not OuterKind.FULL and endless and plain and not _has_streams(node.right)
 
 
 def _without_outer(node: OuterJoin) -> Node:
@@ -374,7 +399,10 @@ def _with_pipelines(
         if orders.filters:
             chosen = [orders.filters[(first + i) % len(orders.filters)] for i in range(len(leaves))]
             leaves = tuple(map(_reordered, leaves, chosen))
-        pipelines = _pipelines(leaves, KeyClasses(leaves, own), routed, orders)
+        classes = KeyClasses(leaves, own)
+        pipelines = _pipelines(leaves, classes, routed, orders)
+        if relation.outer is not None:
+            pipelines = tuple(_outer_lookup(p, relation.outer, classes) for p in pipelines)
         found.append(replace(relation, leaves=leaves, pipelines=pipelines))
         first += len(leaves)
     return tuple(found)
@@ -410,14 +438,21 @@ def _pipelines(
     return tuple(found)
 
 
+def _outer_lookup(pipeline: Pipeline, kind: OuterKind, classes: KeyClasses) -> Pipeline:
+    """All of ON decides whether there is a partner, also what may raise."""
+    (probe,) = pipeline.probes
+    residual = tuple(p for n, p in enumerate(classes.predicates) if n not in classes.covered)
+    return replace(pipeline, probes=(replace(probe, residual=residual, outer=kind),))
+
+
 def _brings_changes(leaf: Leaf, leaves: tuple[Leaf, ...]) -> bool:
     """Whether changes of a leaf must meet the others. Rows of a stream without a window meet a
     table as it is when they come: what came before is not kept for it."""
-    if not leaf.is_table:
+    if not leaf.is_table and not leaf.is_static:
         return True
     windows = [other.window for other in leaves if other.window is not None]
     endless = any(isinstance(w, TimeWindow) and w.is_endless for w in windows)
-    return leaf.changes and not endless
+    return (leaf.changes or leaf.is_static) and not endless
 
 
 def _probe_order(

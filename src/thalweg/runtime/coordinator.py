@@ -7,6 +7,7 @@ its manifest is committed.
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from collections import Counter, deque
@@ -17,7 +18,7 @@ from urllib.parse import quote
 import numpy as np
 
 from thalweg.config import RESULTS_RETAIN
-from thalweg.errors import ConfigError
+from thalweg.errors import ConfigError, ThalwegError
 from thalweg.exec import slots
 from thalweg.exec.aggregate import OPENS
 from thalweg.exec.expressions import UserFunction
@@ -42,6 +43,8 @@ from thalweg.store.log import LogEntry, entry_name
 from thalweg.store.manifest import State, commit_manifest
 from thalweg.store.packs import FULL_RANGE, Key, PackMeta, arrange, hash_ranges, write_pack
 from thalweg.store.storage import Storage
+
+log = logging.getLogger("thalweg")
 
 
 class Executor(Protocol):
@@ -181,7 +184,10 @@ class Coordinator:
     def _act(self) -> bool:
         acted = bool(self._posted)
         while self._posted:
-            self._posted.popleft()()
+            try:
+                self._posted.popleft()()
+            except ThalwegError as error:  # an epoch must not die of it
+                log.warning("a change could not be made: %s", error)
         return acted
 
     # -- taking entries in -------------------------------------------------------------------
@@ -344,6 +350,7 @@ class Coordinator:
                 tuple(
                     (s, *query.evicted.get(s, (floor, floor))) for s, floor in query.floors.items()
                 ),
+                self.state_limit is not None or name in self.limits,
             )
             for i, (low, high) in enumerate(ranges)
         ]  # fmt: skip

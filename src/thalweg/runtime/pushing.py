@@ -45,16 +45,28 @@ Feed = Callable[[int], Iterator[tuple[int, Any]]]
 
 
 def from_items(items: Iterable[Any] | Callable[[], Iterable[Any]]) -> Feed:
-    """Items by their number. After a restart a callable is called again and what was taken in
-    before is skipped; it must give the same items again."""
+    """Items by their number. In one process they are taken from one iterator, however often
+    feeding stops and starts; after a restart a callable is called again and what was taken in
+    before is skipped, so it must give the same items again."""
+    return _Items(items).after
 
-    def feed(after: int) -> Iterator[tuple[int, Any]]:
-        found = items() if callable(items) else items
-        for position, item in enumerate(found, 1):
-            if position > after:
-                yield position, item
 
-    return feed
+class _Items:
+    def __init__(self, items: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:
+        self._items = items
+        self._numbered: Iterator[tuple[int, Any]] | None = None
+        self._handed: tuple[int, Any] | None = None  # the last one, in case nobody took it in
+
+    def after(self, position: int) -> Iterator[tuple[int, Any]]:
+        if self._numbered is None:
+            found = self._items() if callable(self._items) else self._items
+            self._numbered = iter(enumerate(found, 1))
+        if self._handed is not None and self._handed[0] > position:
+            yield self._handed
+        for item in self._numbered:
+            self._handed = item
+            if item[0] > position:
+                yield item
 
 
 def from_table(definition: StreamDef, table: pa.Table, speed: float | None) -> Feed:
@@ -164,14 +176,24 @@ def as_records(item: Any, fields: Schema) -> Records:
     """An Arrow table or batch, a row or a list of rows as dictionaries."""
     if isinstance(item, pa.RecordBatch):
         item = pa.Table.from_batches([item])
-    if isinstance(item, pa.Table):
-        return Records(normalized(item.select([f.name for f in fields]), fields))
-    rows = [item] if isinstance(item, dict) else list(item)
     schema = pa.schema([(f.name, to_arrow(f.type)) for f in fields])
+    if isinstance(item, pa.Table):
+        try:
+            return Records(normalized(item.select(schema.names), fields))
+        except (KeyError, pa.ArrowException) as error:
+            return _unusable(schema, f"malformed table: {error}", item.num_rows)
+    if not isinstance(item, (dict, list, tuple)):
+        return _unusable(schema, f"malformed record: {str(item)[:200]}", 1)
+    rows = [item] if isinstance(item, dict) else list(item)
     try:
         return Records(pa.Table.from_pylist(rows, schema))
     except (pa.ArrowException, TypeError, ValueError, AttributeError):
         return _row_by_row(rows, schema)
+
+
+def _unusable(schema: pa.Schema, reason: str, count: int) -> Records:
+    table = pa.table({f.name: pa.nulls(count, f.type) for f in schema})
+    return Records(table, pa.array([reason] * count, pa.string()))
 
 
 def _row_by_row(rows: list[Any], schema: pa.Schema) -> Records:

@@ -49,6 +49,8 @@ def forget_results(
     for name, keys in due.items():
         packs = [p for key in keys for p in state.outputs[key]]
         plan = plans.get(name)
+        if plan is None and name in state.queries:
+            continue  # whose changes these are cannot be told
         if plan is not None and plan.kind is EmitKind.RELATION:
             if len(keys) < FOLD_AT:
                 continue

@@ -107,7 +107,8 @@ def fold_tasks(
         begin, end = chosen
         if slots.kind_of(slot) in (slots.GROUPS, slots.COUNTS):
             some = tuple(packs[begin:end])
-            found.append(FoldTask(name, slot, some, begin == 0, prefix, query.frontier))
+            keyed = _has_keys(plan, slot)
+            found.append(FoldTask(name, slot, some, begin == 0, prefix, query.frontier, keyed))
         else:
             block, i = _place(plan, slot)
             weighted = slots.kind_of(slot) == slots.ROWS
@@ -120,6 +121,11 @@ def fold_tasks(
             keys = tuple(dict.fromkeys(targets))
             found.append(FoldRowsTask(name, slot, some, columns, keys, weighted, low, prefix))
     return found
+
+
+def _has_keys(plan: QueryPlan, slot: str) -> bool:
+    relation = plan.relations[slots.place_of(slot)[0]]
+    return not isinstance(relation, Block) or bool(relation.grouping and relation.grouping.keys)
 
 
 def _worth_folding(packs: Sequence[StatePack]) -> tuple[int, int] | None:
@@ -154,7 +160,7 @@ def needed_since(reading: Reading, leaf: Leaf, query: QueryState) -> int:
         return frontier
     floor = query.floors.get(leaf.relation, BEFORE_TIME)
     if leaf.window.is_endless:
-        changing = sum(not other.is_table for other in reading.leaves)
+        changing = sum(not other.is_table and not other.is_static for other in reading.leaves)
         since = BEFORE_TIME if leaf.window.since is None else leaf.window.since
         return max(min(since, frontier), floor) if changing > 1 else frontier
     back = windows.horizon(leaf.window)

@@ -126,7 +126,11 @@ def _csv(table: pa.Table) -> bytes:
 
 def _json(table: pa.Table) -> bytes:
     rows = _texts(table).to_pylist()
-    return "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows).encode()
+    return "".join(_dumped(r) + "\n" for r in rows).encode()
+
+
+def _dumped(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _arrow(table: pa.Table) -> bytes:
@@ -148,9 +152,15 @@ def _flat(table: pa.Table) -> pa.Table:
     """Lists as text: CSV has no other way."""
     for i, column in enumerate(table.columns):
         if pa.types.is_list(column.type):
-            texts = pa.array([None if v is None else str(v) for v in column.to_pylist()])
-            table = table.set_column(i, table.column_names[i], texts)
+            texts = [None if v is None else _dumped(_finite(v)) for v in column.to_pylist()]
+            table = table.set_column(i, table.column_names[i], pa.array(texts, pa.string()))
     return table
+
+
+def _finite(values: list[object]) -> list[object]:
+    """A list as JSON can hold it."""
+    strange = (float("inf"), float("-inf"))
+    return [None if v != v or v in strange else v for v in values]
 
 
 def _texts(table: pa.Table) -> pa.Table:
@@ -162,6 +172,9 @@ def _texts(table: pa.Table) -> pa.Table:
         elif pa.types.is_binary(kind):
             texts = pa.array([None if v is None else v.hex() for v in column.to_pylist()])
             table = table.set_column(i, table.column_names[i], texts)
+        elif pa.types.is_list(kind):
+            lists = [None if v is None else _finite(v) for v in column.to_pylist()]
+            table = table.set_column(i, table.column_names[i], pa.array(lists, kind))
         elif pa.types.is_duration(kind):
             table = table.set_column(i, table.column_names[i], column.cast(pa.int64()))
         elif pa.types.is_floating(kind):

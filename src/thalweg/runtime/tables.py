@@ -12,8 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from thalweg.errors import ConfigError
 from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME
 from thalweg.exec.versioned import SINCE, first_version, next_version
+from thalweg.plan.logical import format_instant
 from thalweg.runtime.clock import wall_clock
 from thalweg.runtime.coordinator import Coordinator
 from thalweg.store.packs import PackMeta, arrange, write_pack
@@ -34,7 +36,14 @@ class Tables:
             state.versions[name] = [[BEFORE_TIME, wall_clock()]]
             return
         frontiers = [q.frontier for q in state.queries.values()]
-        since = max(frontiers, default=BEFORE_TIME) if at is None else at
+        first = max([*frontiers, state.versions.get(name, [[BEFORE_TIME]])[-1][0]])
+        since = first if at is None else at
+        if since < first:
+            raise ConfigError(
+                f"table {name} cannot change at an instant that is past: queries have answered it, "
+                "or a later version is known",
+                remedy=f"give it from {format_instant(first)} on, or say no instant",
+            )
         old = self.storage.read_table(known[0].name).drop_columns(["__ts"])
         old = old if SINCE in old.column_names else first_version(old)
         found = next_version(old, rows, since, min(frontiers, default=BEFORE_TIME))

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
     DataSource,
@@ -38,7 +39,11 @@ NAME = "thalweg"
 
 def register(spark: SparkSession) -> None:
     """Make `format("thalweg")` known to a session."""
-    spark.dataSource.register(ResultSource)
+    try:
+        spark.dataSource.register(ResultSource)
+    except AnalysisException as error:
+        if "ALREADY_EXISTS" not in str(error):  # sessions of one context share their sources
+            raise
 
 
 class ResultSource(DataSource):  # type: ignore[misc]

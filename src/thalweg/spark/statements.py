@@ -42,6 +42,7 @@ class EngineSession(Session):
         spec = known.source
         tables = [read_file(name, known.fields, spec, p) for p in list_files(spec)]
         rows = pa.concat_tables(tables)
+        self.check_table(name, rows, spec)
         self.engine.at_epoch(lambda: self.define_table(name, rows, spec))
 
     def create_table(self, statement: ast.CreateTable, text: str) -> TableDef:

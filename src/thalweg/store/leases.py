@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import time
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from urllib.parse import quote, unquote
 
 from thalweg.store.storage import Storage
 
@@ -28,7 +30,8 @@ class Lease:
 
 
 def renew(storage: Storage, lease: Lease) -> None:
-    name = f"{FOLDER}/{lease.follower}-{lease.epoch:012d}.json"
+    # a name of its own each time: files are created, never changed
+    name = f"{_folder(lease.follower)}{lease.epoch:012d}-{uuid.uuid4().hex[:8]}.json"
     data = {"query": lease.query, "epoch": lease.epoch, "renewed": lease.renewed}
     storage.create(name, json.dumps(data).encode())
     for other in _of(storage, lease.follower):
@@ -45,14 +48,20 @@ def leases(storage: Storage) -> Iterator[Lease]:
     """The leases of followers that are alive, for each the one that has come farthest."""
     latest: dict[str, Lease] = {}
     for name in storage.listing(FOLDER):
-        follower, _ = name.removeprefix(f"{FOLDER}/").rsplit("-", 1)
+        follower = unquote(name.removeprefix(f"{FOLDER}/").rsplit("/", 1)[0])
         try:
-            latest[follower] = Lease(follower, **json.loads(storage.read(name)))
+            found = Lease(follower, **json.loads(storage.read(name)))
         except FileNotFoundError:
             continue  # renewed while we looked
+        known = latest.get(follower, found)
+        latest[follower] = max(known, found, key=lambda lease: (lease.epoch, lease.renewed))
     alive = time.time() - DEAD_AFTER
     yield from (lease for lease in latest.values() if lease.renewed >= alive)
 
 
 def _of(storage: Storage, follower: str) -> list[str]:
-    return [n for n in storage.listing(FOLDER) if n.startswith(f"{FOLDER}/{follower}-")]
+    return [n for n in storage.listing(FOLDER) if n.startswith(_folder(follower))]
+
+
+def _folder(follower: str) -> str:
+    return f"{FOLDER}/{quote(follower, safe='')}/"

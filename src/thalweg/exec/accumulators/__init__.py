@@ -20,7 +20,7 @@ __all__ = ["accumulator"]
 def accumulator(call: AggregateCall, prefix: str) -> Accumulator:
     """A fresh accumulator whose state columns start with `prefix`."""
     made = _MAKERS[call.function](call, prefix)
-    if call.distinct and not isinstance(made, (Extreme, Collected)):
+    if call.distinct and not isinstance(made, (Extreme, Collected, Quantile)):
         return Distinct(prefix, call.arguments[0].type, made)
     return made
 
@@ -41,7 +41,8 @@ def _variance(call: AggregateCall, prefix: str) -> Accumulator:
 
 def _quantile(call: AggregateCall, prefix: str) -> Accumulator:
     discrete = call.function == "percentile_disc"
-    return Quantile(prefix, call.arguments[0].type, float(call.parameter), discrete)
+    fraction = float(call.parameter)
+    return Quantile(prefix, call.arguments[0].type, fraction, discrete, call.distinct)
 
 
 def _collected(call: AggregateCall, prefix: str) -> Accumulator:

@@ -18,10 +18,12 @@ from thalweg.exec.accumulators.base import (
     Side,
     Signed,
     counted,
+    running_counts,
     used_weights,
 )
 from thalweg.exec.accumulators.holdings import Holdings
-from thalweg.exec.frame import Ints
+from thalweg.exec.frame import Ints, Signs
+from thalweg.exec.groups import Runs
 from thalweg.exec.vector import Vector
 from thalweg.plan.types import DOUBLE, DataType
 
@@ -37,6 +39,7 @@ class Quantile:
     type: DataType
     fraction: float
     discrete: bool
+    distinct: bool = False
     _held: Holdings = field(init=False)
     _counts: Ints = field(default_factory=lambda: _NOTHING)
     _found: Ints = field(default_factory=lambda: np.empty((0, 2), np.int64))
@@ -51,14 +54,26 @@ class Quantile:
     def advance(self, arguments: Arguments, signed: Signed, loaded: Loaded) -> None:
         runs, held = signed.runs, self._held
         used = used_weights(arguments, signed)
-        self._counts = counted(used, signed, loaded, f"{self.prefix}n")
         codes = held.load(arguments, used, runs, loaded)
+        if self.distinct:
+            self._counts = self._distinct_counts(codes, used, runs, loaded)
+        else:
+            self._counts = counted(used, signed, loaded, f"{self.prefix}n")
         low, high = self._places()
         self._found = np.zeros((runs.groups + runs.runs, 2), np.int64)
         extremes.running_ranks(
             codes, used, runs.run, runs.group_of_run,
-            held.offset, held.size, held.codes, held.tags, low, high, self._found,
+            held.offset, held.size, held.codes, held.tags, self.distinct, low, high, self._found,
         )  # fmt: skip
+
+    def _distinct_counts(self, codes: Ints, used: Signs, runs: Runs, loaded: Loaded) -> Ints:
+        """How many different values each version has; leaves what is held as it was."""
+        held, changed = self._held, np.zeros(len(used), np.int8)
+        extremes.running_presence(
+            codes, used, runs.run, runs.group_of_run,
+            held.offset, held.size.copy(), held.codes.copy(), held.tags.copy(), changed,
+        )  # fmt: skip
+        return running_counts(changed, runs, loaded.ints(f"{self.prefix}n"))
 
     def _position(self) -> np.ndarray:
         return np.maximum(self._counts - 1, 0) * self.fraction
