@@ -59,8 +59,7 @@ class StepTask:
 
     `packs` are per leaf of the plan; `state` maps slots (see `exec/slots.py`) to packs, oldest
     first. `start` is the query's first instant, None while there is none. `floors` are streams
-    whose oldest rows are given up, with the floor before this step and the floor now; where that
-    `may` happen, the end of a row is not known when it comes.
+    whose oldest rows are given up, with the floor before this step and the floor now.
     """
 
     query: str
@@ -77,7 +76,6 @@ class StepTask:
     prefix: str = ""
     seq: int = 0
     floors: tuple[tuple[str, int, int], ...] = ()
-    may_evict: bool = False
 
     def floor_of(self, stream: str) -> Floor | None:
         return next((Floor(b, n) for s, b, n in self.floors if s == stream), None)
@@ -208,7 +206,6 @@ class _Step:
         assert block.grouping is not None
         needs_ends = any(a.call.function in _FRONTS for a in block.grouping.aggregates)
         known = needs_ends and all(_has_ends(leaf) for leaf in block.leaves)
-        known &= not task.may_evict
         appear = joined.arrivals(want_ends=known)
         vanish = joined.departures()
         if known:

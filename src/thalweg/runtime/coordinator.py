@@ -350,7 +350,6 @@ class Coordinator:
                 tuple(
                     (s, *query.evicted.get(s, (floor, floor))) for s, floor in query.floors.items()
                 ),
-                self.state_limit is not None or name in self.limits,
             )
             for i, (low, high) in enumerate(ranges)
         ]  # fmt: skip

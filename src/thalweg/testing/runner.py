@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -168,6 +168,9 @@ class Runner:
         """Tear the driver down and open it again from what is stored."""
         old = self.session
         self.session = self._opened(old.catalog, old.coordinator.functions)
+        for name, table in old.catalog.tables.items():  # what was not committed is lost
+            changes = self.session.tables.changes(name)
+            old.catalog.tables[name] = replace(table, changes=changes)
         for name, query in old.queries.items():
             again = self.session.query(query.text, name, query.callback)
             query.session = again.session
