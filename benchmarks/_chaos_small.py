@@ -1,0 +1,152 @@
+"""A driver without a JVM: log writer, epoch loop, sinks and coordinator over a real directory.
+
+It is the engine minus Spark, so a life of it takes tenths of a second and can be ended often. Lives
+are forked from a warm process and killed with SIGKILL, at a point or at an instant.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+import traceback
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+import _chaos_points
+import _chaos_work as work
+from thalweg.plan.catalog import Catalog
+from thalweg.runtime.coordinator import Coordinator
+from thalweg.runtime.ingest import IngestPlan, ingest_table
+from thalweg.runtime.logwriter import LogWriter
+from thalweg.runtime.loop import EpochLoop
+from thalweg.runtime.opening import claim, load_state, release, sweep
+from thalweg.runtime.session import Session
+from thalweg.runtime.shapes import arrow_fields, make_stream
+from thalweg.store.packs import PackCache
+from thalweg.store.storage import LocalStorage, Storage
+from thalweg.testing.runner import LocalExecutor
+
+SOURCE = "files"
+
+
+class SmallDriver:
+    """One opening of a path; `close` gives it free again."""
+
+    def __init__(
+        self,
+        root: Path,
+        texts: dict[str, str] | None = None,
+        storage: Storage | None = None,
+        **stream: Any,
+    ) -> None:
+        self.root = root
+        self.lock = claim(LocalStorage(str(root / "path"), durable=False))
+        self.storage = storage or LocalStorage(str(root / "path"), durable=False)
+        try:
+            self._open(texts or work.queries(root), stream)
+        except BaseException:
+            release(self.lock)
+            raise
+
+    def _open(self, texts: dict[str, str], stream: dict[str, Any]) -> None:
+        state = load_state(self.storage)
+        sweep(self.storage, state)
+        executor = LocalExecutor(PackCache(self.storage))
+        coordinator = Coordinator(self.storage, Catalog(), executor, state, parts=2)
+        self.session = Session(coordinator, self.storage)
+        fields = arrow_fields(work.rows_of("a").schema)
+        for name in work.STREAMS:
+            options = {"idle": None, **stream}
+            self.session.define_stream(make_stream(name, fields, "ts", **options))
+        for name, text in texts.items():
+            self.session.query(text, name)
+        self.log = LogWriter(self.storage, state.next_seq, state.sources)
+        self.loop = EpochLoop(self.session, self.log, None, poll_seconds=0.02, tick_seconds=0.05)
+
+    def ingest(self, number: int, clock: int = 0) -> None:
+        """The files of a number, once: a batch that is in the log is skipped."""
+        if self.log.has(SOURCE, number):
+            return
+        packs = {}
+        for name in work.STREAMS:
+            stream = self.session.catalog.streams[name]
+            keys = self.session.coordinator.keys_of(name)
+            plan = IngestPlan(stream, keys, clock, f"log/{name}{number}-", 0)
+            rows = pq.read_table(work.input_file(self.root, name, number))
+            packs[name] = ingest_table(plan, rows, self.storage).packs
+        self.log.append(1, (SOURCE, number), packs, {}, clock)
+
+    def run(self, files: Iterable[int] = range(work.FILES)) -> None:
+        """As `Engine.run`: what the log lacks is ingested, everything is drained and closed."""
+        self.loop.save_definitions()
+        for number in files:
+            self.ingest(number)
+            self.loop.drain(lambda: True)
+        self.loop.close()
+
+    def save_results(self) -> None:
+        late = sum(s.late for s in self.session.coordinator.state.streams.values())
+        names = [n for n, q in self.session.queries.items() if q.status == "running"]
+        work.save_results(self.root, {n: self.session.results_of(n) for n in names}, late)
+
+    def close(self) -> None:
+        release(self.lock)
+
+
+def live(root: Path, texts: dict[str, str] | None = None, storage: Storage | None = None) -> None:
+    """A whole life: open, run to the end, write the results."""
+    driver = SmallDriver(root, texts, storage)
+    try:
+        driver.run()
+        driver.save_results()
+    finally:
+        driver.close()
+
+
+def forked(act: Callable[[], None], errors: Path) -> int:
+    """Run something in a process of its own, leader of its group; returns the process id."""
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        os.setsid()
+        act()
+        code = 0
+    except BaseException:
+        errors.write_text(traceback.format_exc())
+    finally:
+        os._exit(code)
+
+
+def small_life(root: Path, point: str, after: float | None) -> int:
+    """One life that dies at a point, or `after` seconds, or not at all; its exit status."""
+
+    def act() -> None:
+        work.busy_upkeep()
+        _chaos_points.arm(point)
+        live(root)
+
+    pid = forked(act, root / "errors")
+    if after is not None:
+        time.sleep(after)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def usual_seconds(root: Path) -> float:
+    """How long an undisturbed life takes; the first, here, leaves the kernels compiled."""
+    work.write_input(root / "warm")
+    live(root / "warm")
+    work.write_input(root / "timed")
+    begun = time.perf_counter()
+    if small_life(root / "timed", "", None) != 0:
+        raise RuntimeError((root / "timed" / "errors").read_text())
+    return time.perf_counter() - begun
