@@ -74,6 +74,7 @@ def run_child(
         finally:
             processes.end_session(child.pid)
             child.wait()
+            _unmount_below(root)
     lines = (root / "stdout").read_text().splitlines()
     found = [Ledger.from_dict(json.loads(x[len(MARK) :])) for x in lines if x.startswith(MARK)]
     said = (root / "stderr").read_text()[-2000:]
@@ -83,6 +84,13 @@ def run_child(
             silent.check(f"{module} comes to an end within {seconds:g} s", False, said)
             found.append(silent)
     return found
+
+
+def _unmount_below(root: Path) -> None:
+    """A child that was killed has left the disk it mounted."""
+    places = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+    for place in (p for p in places if p.startswith(f"{root}/")):
+        subprocess.run(["umount", "--lazy", place], capture_output=True)
 
 
 def obey_permissions() -> None:

@@ -74,9 +74,11 @@ def _one(root: Path, spark: Any, ledger: Ledger, kind: Kind) -> None:
     kind.spoil(bad)
     _aged(bad, BAD)  # it keeps its turn: read last, its rows would be late
     others = Counter(i for n in range(FILES) if n != BAD for i in _ids(n))
-    found, rejected, error = _read(root, spark, kind.form)
+    found, reasons, error = _read(root, spark, kind.form)
     if error is None:
+        rejected = len(reasons)
         ledger.notes.append(f"{kind.title}: its records go to the rejects")
+        ledger.tell("".join(reasons[:1]), f"{bad.name}|(?i)malformed|cannot|not ", False)
         inside = sum(n for i, n in found.items() if i not in others)
         ledger.check(f"{kind.title}: the other files are complete", found & others == others, found)
         ledger.check(
@@ -98,8 +100,10 @@ def _one(root: Path, spark: Any, ledger: Ledger, kind: Kind) -> None:
                  error or f"missing {every - found}, extra {found - every}")  # fmt: skip
 
 
-def _read(root: Path, spark: Any, form: str) -> tuple[Counter[int], int, BaseException | None]:
-    """The ids a query has given so far, how many rows were rejected, and what stopped the run."""
+def _read(
+    root: Path, spark: Any, form: str
+) -> tuple[Counter[int], list[str], BaseException | None]:
+    """The ids a query has given so far, why rows were rejected, and what stopped the run."""
     import thalweg as tw
 
     with tw.Engine(spark, root / "path", parallelism=2) as engine:
@@ -110,7 +114,9 @@ def _read(root: Path, spark: Any, form: str) -> tuple[Counter[int], int, BaseExc
         query = engine.query("SELECT id FROM s", "all_of_them")
         error = attempt(engine.run, 60)
         found = Counter(query.results().column("id").to_pylist())
-        return found, engine.rejects("s").num_rows, error
+        rejects = engine.rejects("s")
+        reasons = rejects.column("__reason").to_pylist() if rejects.num_rows else []
+        return found, reasons, error
 
 
 def _ids(number: int) -> range:

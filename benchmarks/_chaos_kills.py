@@ -184,6 +184,7 @@ def run_spark(root: Path, ledger: Ledger, count: int, seed: int = 11) -> None:
     found = kill(root, wanted, spark_life, spark_deaths(seed), count)
     _enter(ledger, "with Spark", found, count, time.perf_counter() - begun)
     ledger.check("killed between our commit and Spark's own", found.between > 0, found)
+    ledger.figures["with Spark: between both commits"] = found.between
 
 
 def _enter(ledger: Ledger, kind: str, found: Kills, count: int, seconds: float) -> None:
@@ -194,7 +195,11 @@ def _enter(ledger: Ledger, kind: str, found: Kills, count: int, seconds: float) 
         f"{kind}: output of {found.paths} paths is that of an undisturbed run",
         [w for w in found.wrong if w not in left],
     )
-    for name in ("at_points", "at_instants", "paths", "between"):
-        ledger.figures[f"{kind}: {name}"] = getattr(found, name)
-    ledger.figures[f"{kind}: total"] = found.total
-    ledger.figures[f"{kind}: seconds"] = seconds
+    ledger.figures |= {
+        f"{kind}: kills": found.total,
+        f"{kind}: at points": found.at_points,
+        f"{kind}: at random instants": found.at_instants,
+        f"{kind}: paths judged": found.paths,
+        f"{kind}: files left behind": len(left),
+        f"{kind}: seconds": seconds,
+    }

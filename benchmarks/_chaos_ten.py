@@ -47,7 +47,7 @@ def failing(name: str, after: int = 0) -> Iterator[None]:
         if getattr(job, "query", None) == FAULTY:
             seen[0] += 1
             if seen[0] > after:
-                raise Broken(f"{name} of {FAULTY}")
+                raise Broken(f"a bug in {name}")
         return real(job, *args)
 
     setattr(jobs, name, broken)

@@ -21,7 +21,7 @@ from _harness import Report
 
 KILLS = "driver kills"
 TOLD = "faults not reported in words with a remedy"
-LEFT = "files left behind after the sweep, kinds of drivers"
+LEFT = "files left behind after the sweep"
 TOGETHER = ("_chaos_files", "_chaos_clock", "_chaos_functions", "_chaos_ten", "_chaos_disk")
 ALONE = ("_chaos_executors", "_chaos_hang")
 SMALL_KILLS, SPARK_KILLS = 100, 20
@@ -53,7 +53,7 @@ def _declare(report: Report, faults: Sequence[str], quick: bool) -> None:
     spark = QUICK_SPARK_KILLS if quick else SPARK_KILLS
     report.declare("of these drivers with a JVM", at_least=spark, unit="kills")
     report.declare("killed between our commit and Spark's own", at_least=1, unit="kills")
-    report.declare(LEFT, at_most=0, unit="kinds")
+    report.declare(LEFT, at_most=0, unit="files")
     for fault in faults:
         report.declare(f"{fault}: checks that fail", at_most=0, unit="checks")
     report.declare(TOLD, at_most=0, unit="messages")
@@ -68,11 +68,12 @@ def _kills(report: Report, root: Path, quick: bool) -> Ledger:
     report.progress(f"{spark} drivers with Spark")
     _chaos_kills.run_spark(root / "spark", ledger, spark)
     found = ledger.figures
-    with_spark = found["with Spark: total"]
-    report.measure("drivers killed with SIGKILL", found["without a JVM: total"] + with_spark)
-    report.measure("of these drivers with a JVM", with_spark)
-    report.measure("killed between our commit and Spark's own", found["with Spark: between"])
-    report.measure(LEFT, sum("left behind" in c.what for c in ledger.failed))
+    real = found["with Spark: kills"]
+    report.measure("drivers killed with SIGKILL", found["without a JVM: kills"] + real)
+    report.measure("of these drivers with a JVM", real)
+    between = found["with Spark: between both commits"]
+    report.measure("killed between our commit and Spark's own", between)
+    report.measure(LEFT, sum(n for name, n in found.items() if name.endswith("left behind")))
     return ledger
 
 

@@ -48,8 +48,8 @@ def assert_all_hold(ledger: Ledger) -> None:
 def test_twelve_drivers_killed(tmp_path: Path, ledger: Ledger) -> None:
     """Before, inside and after both commits and the sink's, and at random instants."""
     _chaos_kills.run_small(tmp_path, ledger, 12)
-    assert ledger.figures["without a JVM: at_points"] > 0
-    assert ledger.figures["without a JVM: at_instants"] > 0
+    assert ledger.figures["without a JVM: at points"] > 0
+    assert ledger.figures["without a JVM: at random instants"] > 0
     assert_all_hold(ledger)
 
 
