@@ -62,7 +62,7 @@ def small(root: Path, ledger: Ledger) -> None:
         for number in range(work.FILES):
             if number == work.FILES // 2:
                 clock.offset = -JUMP
-            driver.ingest(number, clock())
+            driver.offer(number, clock())
             _settled(driver)
         driver.loop.stop()
         ledger.check("no JVM: the loop lives", driver.loop.failure is None, driver.loop.failure)

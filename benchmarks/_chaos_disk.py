@@ -11,6 +11,7 @@ import errno
 import os
 import random
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,30 +30,37 @@ from thalweg.store.storage import LocalStorage
 FAULT = "disk full"
 SIZE_MIB = 32
 BLOCK = 4096
+WRITES = (("log/0", 3), ("", 40), ("manifests/", 3))  # entries of the log, any, manifests
 SHARES = (0.05, 0.02, 0.1, 0.3, 0.2, 0.5, 0.7, 0.9)
 
 
 @dataclass(slots=True)
 class FullStorage:
-    """A directory on a disk that has room for so many writes."""
+    """A directory on a disk that has room for so many writes of names that start so; then it stays
+    full (`lasting`), or somebody makes space right after one has failed."""
 
     real: LocalStorage
     room: int
+    start: str
+    lasting: bool
+    failed: bool = False
 
-    def _spend(self, name: str, half: bytes) -> None:
-        self.room -= 1
-        if self.room < 0:
+    def _spend(self, wanted: str, name: str, half: bytes) -> None:
+        self.room -= wanted.startswith(self.start)
+        is_full = self.room < 0 and (self.lasting or not self.failed)
+        if is_full:
+            self.failed = True
             path = Path(self.real.root, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(half)  # what did fit stays, as on a real disk
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
     def write_table(self, name: str, table: pa.Table) -> int:
-        self._spend(name, b"ARROW1")
+        self._spend(name, name, b"ARROW1")
         return self.real.write_table(name, table)
 
     def create(self, name: str, data: bytes) -> bool:
-        self._spend(f"drafts/full{self.room}", data[: len(data) // 2])
+        self._spend(name, f"drafts/full{self.room}", data[: len(data) // 2])
         return self.real.create(name, data)
 
     def read_table(self, name: str) -> pa.Table:
@@ -79,15 +87,18 @@ def small(root: Path, ledger: Ledger, times: int, seed: int = 3) -> None:
     work.write_input(root)
     wanted = work.expected(work.queries(root))
     rng = random.Random(seed)
-    silent = 0
-    for _ in range(times):
+    silent = full = 0
+    for number in range(times):
         real = LocalStorage(str(root / "path"), durable=False)
+        start, most = WRITES[number % len(WRITES)]
+        disk = FullStorage(real, rng.randrange(most), start, lasting=number % 2 == 0)
         try:
-            _chaos_small.live(root, storage=FullStorage(real, rng.randrange(40)))
-            silent += 1
+            _chaos_small.live(root, storage=disk)
+            silent += disk.failed
         except OSError as error:
             silent += error.errno != errno.ENOSPC
-    ledger.check(f"{times} random writes without space end the run", silent == 0, silent)
+        full += disk.failed
+    ledger.check(f"{full} random writes without space end the run", full and not silent, silent)
     _chaos_small.live(root)
     ledger.none("no JVM: with space again the output is complete", work.problems(root, wanted))
 
@@ -190,6 +201,7 @@ def _while_ingest_waits(root: Path, spark: Any, ledger: Ledger) -> None:
 
         def full(report: Any) -> None:
             wait_until(lambda: len(log._pending) >= MOST_PENDING, 20)
+            time.sleep(3)  # the next batch stands before the log
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(root / "path"))
 
         error = attempt(lambda: engine.run(full), 30)

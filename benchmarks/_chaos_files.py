@@ -78,7 +78,7 @@ def _one(root: Path, spark: Any, ledger: Ledger, kind: Kind) -> None:
     if error is None:
         rejected = len(reasons)
         ledger.notes.append(f"{kind.title}: its records go to the rejects")
-        ledger.tell("".join(reasons[:1]), f"{bad.name}|(?i)malformed|cannot|not ", False)
+        ledger.tell("".join(reasons[:1]), f"(?i){bad.name}|malformed|cannot|not ", False)
         inside = sum(n for i, n in found.items() if i not in others)
         ledger.check(f"{kind.title}: the other files are complete", found & others == others, found)
         ledger.check(

@@ -62,7 +62,7 @@ def small_deaths(seed: int, usual: float) -> Iterator[Death]:
     kinds = [(k, w) for k in ("log", "manifests", "sink") for w in _chaos_points.WHENS]
     while True:
         for kind, when in kinds:
-            yield Death(f"{kind} {rng.randrange(1, 5)} {when}")
+            yield Death(f"{kind} {rng.randrange(1, 8)} {when}")
             yield Death(after=rng.uniform(0, usual))
 
 

@@ -40,7 +40,7 @@ class Ledger:
     figures: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def check(self, what: str, holds: bool, detail: object = "") -> bool:
+    def check(self, what: str, holds: object, detail: object = "") -> bool:
         """Note a check; the detail is kept where it fails."""
         self.checks.append(Check(self.fault, what, bool(holds), "" if holds else str(detail)))
         return bool(holds)

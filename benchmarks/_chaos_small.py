@@ -68,10 +68,17 @@ class SmallDriver:
         self.log = LogWriter(self.storage, state.next_seq, state.sources)
         self.loop = EpochLoop(self.session, self.log, None, poll_seconds=0.02, tick_seconds=0.05)
 
-    def ingest(self, number: int, clock: int = 0) -> None:
-        """The files of a number, once: a batch that is in the log is skipped."""
-        if self.log.has(SOURCE, number):
+    def offer(self, number: int, clock: int = 0) -> None:
+        """A batch as Spark would give it: again until its own commit is there, never afterwards."""
+        commit = self.root / "commits" / str(number)
+        if commit.exists():
             return
+        if not self.log.has(SOURCE, number):
+            self._take_in(number, clock)
+        commit.parent.mkdir(exist_ok=True)
+        commit.touch()
+
+    def _take_in(self, number: int, clock: int) -> None:
         packs = {}
         for name in work.STREAMS:
             stream = self.session.catalog.streams[name]
@@ -85,7 +92,7 @@ class SmallDriver:
         """As `Engine.run`: what the log lacks is ingested, everything is drained and closed."""
         self.loop.save_definitions()
         for number in files:
-            self.ingest(number)
+            self.offer(number)
             self.loop.drain(lambda: True)
         self.loop.close()
 
