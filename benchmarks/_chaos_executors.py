@@ -21,6 +21,7 @@ from _chaos_ledger import Ledger
 
 FAULT = "executors killed"
 MASTER = "local-cluster[2,1,1024]"
+PATIENCE = 240  # a new executor takes half a minute to its first Python task on a busy machine
 
 
 class Killer(threading.Thread):
@@ -117,4 +118,4 @@ def _one_run(root: Path, spark: Any, ledger: Ledger, killer: Killer | None) -> B
             given = called.results().num_rows
             ledger.check("the query with a function is complete", given == odds, given)
 
-    return attempt(act, 150)
+    return attempt(act, PATIENCE)

@@ -81,7 +81,7 @@ def _in_child(
     report: Report, root: Path, modules: Sequence[str], quick: bool, faults: dict[str, str]
 ) -> list[Ledger]:
     report.progress(", ".join(faults[m] for m in modules))
-    seconds = (240 if quick else 480) if len(modules) > 1 else (180 if quick else 300)
+    seconds = 240 if quick else 600
     return run_child(root / modules[0].strip("_"), modules, quick, seconds, faults)
 
 
