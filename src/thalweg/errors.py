@@ -115,6 +115,10 @@ class CheckpointLost(PathError):
     """The ingest checkpoint of a known group is missing or another one's."""
 
 
+class FunctionMissing(ThalwegError):
+    """A user function that a worker cannot load."""
+
+
 class FunctionTooSlow(ThalwegError):
     """A user function ran into its deadline."""
 

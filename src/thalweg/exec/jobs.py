@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from thalweg.exec.expressions import UserFunction
@@ -23,8 +24,16 @@ from thalweg.exec.upkeep import (
 )
 from thalweg.store.packs import PackCache
 
+
+@dataclass(frozen=True, slots=True)
+class UpkeepFailed:
+    """Merging or folding did not work; it is tried again in the next epoch."""
+
+    error: str
+
+
 Job = StepTask | CleanTask | MergeTask | FoldTask | FoldRowsTask
-Result = StepResult | CleanResult | MergeResult | FoldResult
+Result = StepResult | CleanResult | MergeResult | FoldResult | UpkeepFailed
 
 
 def execute(job: Job, cache: PackCache, functions: Mapping[str, UserFunction]) -> Result:
@@ -39,6 +48,19 @@ def execute(job: Job, cache: PackCache, functions: Mapping[str, UserFunction]) -
             return StepResult(job.query, error=f"{type(error).__name__}: {error}\n{shown}")
     if isinstance(job, CleanTask):
         return clean(job, cache, functions)
+    try:
+        return _upkeep(job, cache, functions)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # packs stay apart, answers stay right
+        return UpkeepFailed(f"{type(job).__name__}: {type(error).__name__}: {error}")
+
+
+def _upkeep(
+    job: MergeTask | FoldTask | FoldRowsTask,
+    cache: PackCache,
+    functions: Mapping[str, UserFunction],
+) -> Result:
     if isinstance(job, MergeTask):
         return merge(job, cache, functions)
     if isinstance(job, FoldTask):

@@ -22,7 +22,7 @@ from thalweg.errors import ConfigError, ThalwegError
 from thalweg.exec import slots
 from thalweg.exec.aggregate import OPENS
 from thalweg.exec.expressions import UserFunction
-from thalweg.exec.jobs import Job, Result
+from thalweg.exec.jobs import Job, Result, UpkeepFailed
 from thalweg.exec.step import StepResult, StepTask
 from thalweg.exec.upkeep import CleanResult, CleanTask, FoldResult, MergeResult
 from thalweg.plan.catalog import REJECTS, Catalog
@@ -129,6 +129,7 @@ class Coordinator:
         """Consume the entries, advance time, commit. None when there was nothing to do."""
         self._refuse_half_done()
         self._under_way = True
+        clock = max(clock, self.state.clock)  # a clock that was set back does not turn time around
         report = self._epoch(entries, clock, close, live)
         self._under_way = False
         return report
@@ -405,6 +406,8 @@ class Coordinator:
                 by_query.setdefault(result.query, []).append(result)
             elif isinstance(result, MergeResult):
                 self._replace_packs(result)
+            elif isinstance(result, UpkeepFailed):
+                log.warning("upkeep failed and is tried again: %s", result.error)
         for name, found in by_query.items():
             outputs[name] = self._apply_query(number, name, found)
         for result in results:

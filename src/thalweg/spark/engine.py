@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ from thalweg.config import Config
 from thalweg.errors import (
     ConfigError,
     GroupMismatch,
+    PathError,
     SourceError,
     ThalwegError,
 )
@@ -188,6 +190,9 @@ class Engine(Inputs):
             loop.drain(self._ingest_finished)
             self._raise_ingest_failure()
             loop.close()
+        except BaseException as error:
+            self._log.fail()  # ingest may be waiting for room
+            raise explained(error, self.path) from error.__cause__
         finally:
             self._loop = None
             self._stop_ingest()
@@ -206,7 +211,7 @@ class Engine(Inputs):
             loop.stop()
         self._log.resume()
         if loop is not None and loop.failure is not None:
-            raise loop.failure
+            raise explained(loop.failure, self.path)
         if loop is not None:
             self._raise_ingest_failure()
 
@@ -218,7 +223,7 @@ class Engine(Inputs):
     def failure(self) -> BaseException | None:
         """What stopped a background run, if something did."""
         if self._loop is not None and self._loop.failure is not None:
-            return self._loop.failure
+            return explained(self._loop.failure, self.path)
         return self._ingest_error()
 
     def _started(self, *, available_now: bool, progress: Any) -> EpochLoop:
@@ -384,9 +389,30 @@ def _classic(spark: Any) -> SparkSession:
     return spark
 
 
+def explained(error: BaseException, path: str) -> BaseException:
+    """The same error, or one that says what to do where Python's or Java's does not."""
+    text = str(error)
+    if getattr(error, "errno", None) == errno.ENOSPC or _NO_SPACE in text:
+        return PathError(
+            f"the disk that holds {path} is full",
+            remedy="make space and start again: what is committed is there, and the rest is read "
+            "again",
+        )
+    if isinstance(error, SourceError) or "Py4J" not in type(error).__name__:
+        return error
+    return SourceError(
+        f"Spark's workers failed: {_cause(text)}",
+        remedy="see Spark's log; a new start goes on from what is committed",
+    )
+
+
+_NO_SPACE = "No space left on device"
+
+
 def _cause(text: str) -> str:
     """The line of a Spark error that says what happened: our own refusal, or the last error."""
     lines = [line.strip() for line in text.splitlines()]
     ours = [line.split(": ", 1)[1] for line in lines if line.startswith("thalweg.errors.")]
-    errors = [line for line in lines if _ERROR.match(line) and "PythonException" not in line]
+    vague = ("PythonException", "Py4JJavaError", "Py4JError", "StreamingQueryException")
+    errors = [line for line in lines if _ERROR.match(line) and not any(v in line for v in vague)]
     return next(iter([*ours[-1:], *errors[-1:], *lines[:1], "unknown"]))

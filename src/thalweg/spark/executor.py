@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from thalweg.exec.expressions import UserFunction
@@ -35,7 +34,7 @@ class SparkExecutor:
     ) -> list[list[Result]]:
         if not batches:
             return []
-        storage, pickled = self.storage, cloudpickle.dumps(dict(functions))
+        storage, pickled = self.storage, worker.packed(functions)
 
         def task(part: Any) -> Any:
             return worker.run_batches(storage, pickled, part)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,30 @@ def cache_for(storage: Storage) -> PackCache:
 def functions_from(pickled: bytes) -> Mapping[str, UserFunction]:
     if pickled not in _functions:
         _functions.clear()
-        _functions[pickled] = cloudpickle.loads(pickled)
+        each: dict[str, tuple[UserFunction, bytes]] = cloudpickle.loads(pickled)
+        _functions[pickled] = {n: _loaded(known, code) for n, (known, code) in each.items()}
     return _functions[pickled]
+
+
+def packed(functions: Mapping[str, UserFunction]) -> bytes:
+    """Functions for workers, each by itself: one that cannot be loaded must not spoil the rest."""
+    return cloudpickle.dumps(  # type: ignore[no-any-return]
+        {
+            name: (replace(f, function=_nothing), cloudpickle.dumps(f.function))
+            for name, f in functions.items()
+        }
+    )
+
+
+def _nothing(*_: Any) -> None:
+    """Stands for a function that is packed apart."""
+
+
+def _loaded(known: UserFunction, code: bytes) -> UserFunction:
+    try:
+        return replace(known, function=cloudpickle.loads(code))
+    except Exception as error:
+        return replace(known, broken=f"{type(error).__name__}: {error}")
 
 
 def run_batches(

@@ -213,8 +213,9 @@ class Runner:
         packs, rejects = {}, {}
         for name, table in batch.items():
             definition = coordinator.catalog.streams[name]
+            clock = max(self._clock, coordinator.state.clock)
             plan = IngestPlan(
-                definition, coordinator.keys_of(name), self._clock, f"log/r{seq}-{name}-", seq
+                definition, coordinator.keys_of(name), clock, f"log/r{seq}-{name}-", seq
             )
             found = ingest_table(plan, table, self.storage)
             packs[name] = tuple(found.packs)

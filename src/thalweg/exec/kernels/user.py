@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.errors import UnknownName, did_you_mean
+from thalweg.errors import FunctionMissing, UnknownName, did_you_mean
 from thalweg.exec.kernels.deadline import within
 from thalweg.exec.kernels.registry import first_error
 from thalweg.exec.vector import (
@@ -30,7 +30,8 @@ class UserFunction:
 
     A scalar one is called per row with Python values, NULL as None. A vectorised one gets one Arrow
     array per argument and returns an Arrow or NumPy array of as many rows, each of which may depend
-    on its own row only. `deadline` limits the seconds that all rows of one batch may take.
+    on its own row only. `deadline` limits the seconds that all rows of one batch may take;
+    `broken` says why a worker could not load it.
     """
 
     name: str
@@ -40,6 +41,7 @@ class UserFunction:
     vectorized: bool = False
     deterministic: bool = True
     deadline: float | None = None
+    broken: str | None = None
 
 
 def call_user(
@@ -51,6 +53,11 @@ def call_user(
         raise UnknownName(
             f"function {call.name} is not registered here",
             remedy=did_you_mean(call.name, functions),
+        )
+    if function.broken is not None:
+        raise FunctionMissing(
+            f"function {call.name}() cannot be loaded where it is to run: {function.broken}",
+            remedy="define it in the script, or install its module on the workers",
         )
     run = _vectorized if function.vectorized else _scalar
     errors = first_error([a.errors for a in args])
