@@ -6,6 +6,7 @@ streams that are stamped on arrival.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,7 @@ import _chaos_small
 import _chaos_work as work
 from _chaos_child import attempt, wait_until
 from _chaos_ledger import Ledger
-from thalweg.runtime import coordinator, loop, tables
-from thalweg.runtime.coordinator import wall_clock
+from thalweg.runtime import clock as clock_module
 
 FAULT = "clock jumps back"
 HOURS = 3_600_000_000
@@ -28,23 +28,26 @@ SILENCE = 4.0
 
 
 class Clock:
-    """The clock of this process, with a hand to turn it."""
+    """The machine's clock as the engine reads it, with a hand to turn it."""
 
     def __init__(self) -> None:
         self.offset = 0
 
     def __call__(self) -> int:
-        return wall_clock() + self.offset
+        return clock_module.wall_clock()
 
-    def install(self, *modules: Any) -> Callable[[], None]:
+    def time_ns(self) -> int:
+        return time.time_ns() + self.offset * 1000
+
+    def monotonic_ns(self) -> int:
+        return time.monotonic_ns()
+
+    def install(self) -> Callable[[], None]:
         """Put it in the place of the real one; returns what puts that back."""
-        places = [m for m in (coordinator, loop, tables, *modules) if hasattr(m, "wall_clock")]
-        for module in places:
-            module.wall_clock = self
+        clock_module.time = self  # type: ignore[assignment]
 
         def restore() -> None:
-            for module in places:
-                module.wall_clock = wall_clock
+            clock_module.time = time
 
         return restore
 
@@ -89,12 +92,6 @@ def run(root: Path, spark: Any, ledger: Ledger, quick: bool) -> None:
     _silence(root / "silence", spark, ledger)
 
 
-def _turned(clock: Clock) -> Callable[[], None]:
-    from thalweg.spark import engine, ingest
-
-    return clock.install(engine, ingest)
-
-
 def _live(root: Path, spark: Any, ledger: Ledger) -> None:
     """Files before and after the jump through a live engine, then a run to the end."""
     import thalweg as tw
@@ -103,7 +100,7 @@ def _live(root: Path, spark: Any, ledger: Ledger) -> None:
     work.write_input(root, range(half))
     wanted = work.expected(work.queries(root))
     clock = Clock()
-    restore = _turned(clock)
+    restore = clock.install()
     try:
         with tw.Engine(spark, root / "path", parallelism=2) as engine:
             queries = _chaos_driver.add_work(engine, root, "LATENESS 1 SECOND IDLE 10 SECONDS")
@@ -134,7 +131,7 @@ def _one_stream(
 
     (root / "in").mkdir(parents=True)
     clock = Clock()
-    restore = _turned(clock)
+    restore = clock.install()
     try:
         with tw.Engine(spark, root / "path", parallelism=2) as engine:
             engine.sql(f"{statement} FROM FILES '{root / 'in'}' FORMAT parquet")
