@@ -24,6 +24,7 @@ import _chaos_small
 import _chaos_work as work
 from _chaos_child import attempt, wait_until
 from _chaos_ledger import Ledger
+from thalweg.errors import ThalwegError
 from thalweg.runtime.logwriter import MOST_PENDING
 from thalweg.store.storage import LocalStorage
 
@@ -183,7 +184,7 @@ def _on_full_disk(disk: Path, spark: Any, ledger: Ledger, share: float, free: in
         error or "no error at all",
     )
     if error is not None:
-        ledger.tell(f"{error}", f"(?i)(?=.*no space)(?=.*{folder.name})")
+        ledger.tell(f"{error}", f"(?i)(?=.*(no space|is full))(?=.*{folder.name})")
     ballast.unlink()
     error = _one_run(folder, spark)
     if ledger.check(f"{title}: with space again the run gets to the end", error is None, error):
@@ -206,6 +207,6 @@ def _while_ingest_waits(root: Path, spark: Any, ledger: Ledger) -> None:
 
         error = attempt(lambda: engine.run(full), 30)
         ledger.check("while ingest waits for the epochs: the run ends too",
-                     isinstance(error, OSError) and not isinstance(error, TimeoutError),
+                     isinstance(error, ThalwegError),
                      repr(error))  # fmt: skip
         log.fail()  # lets a run go that hangs

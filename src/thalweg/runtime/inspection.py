@@ -245,20 +245,16 @@ def _query(name: str, query: QueryState, state: EngineState, sizes: Sizes) -> Qu
         _known(query.frontier),
         query.counts.get("emitted", 0),
         query.counts.get("rejected", 0),
-        tuple(_slot(slot, packs, sizes) for slot, packs in query.slots.items() if packs),
+        tuple(_slot(slot, packs) for slot, packs in query.slots.items() if packs),
         len(results),
         Kept.of(PackMeta.from_json(p) for ps in results for p in ps),
         Kept.of(PackMeta.from_json(p) for p in query.rejects),
     )
 
 
-def _slot(name: str, packs: list[StatePack], sizes: Sizes) -> SlotView:
-    kept = Kept.of(p.meta for p in packs)
-    sides = sum(sizes.get(file, 0) for p in packs for _, file in p.sides)
+def _slot(name: str, packs: list[StatePack]) -> SlotView:
     kind = slots.kind_of(name)
-    return SlotView(
-        name, SLOT_WORDS.get(kind, kind), Kept(kept.packs, kept.rows, kept.bytes + sides)
-    )
+    return SlotView(name, SLOT_WORDS.get(kind, kind), Kept.of(p.meta for p in packs))
 
 
 def _group(number: int, group: Mapping[str, Any], state: EngineState) -> GroupView:

@@ -63,10 +63,22 @@ class _Items:
             self._numbered = iter(enumerate(found, 1))
         if self._handed is not None and self._handed[0] > position:
             yield self._handed
-        for item in self._numbered:
-            self._handed = item
-            if item[0] > position:
-                yield item
+        try:
+            for item in self._numbered:
+                self._handed = item
+                if item[0] > position:
+                    yield item
+        except GeneratorExit:
+            raise  # feeding stops; it goes on with the same iterator
+        except BaseException:
+            self._start_over()
+            raise
+        self._start_over()
+
+    def _start_over(self) -> None:
+        """What has ended, or failed, is asked for anew next time, if it can be."""
+        if callable(self._items):
+            self._numbered = self._handed = None
 
 
 def from_table(definition: StreamDef, table: pa.Table, speed: float | None) -> Feed:

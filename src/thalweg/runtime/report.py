@@ -19,8 +19,8 @@ class EpochReport:
     `seconds` is the epoch from taking rows in to its commit; of these `step_seconds` went into the
     queries and `commit_seconds` into the manifest. `ingest_seconds` is what reading the batches of
     this epoch took, before it began. `own_seconds` is driver code of ours (epoch and ingest)
-    outside the executor's jobs. `state_bytes` is what streams and queries keep afterwards; side
-    files of MIN and MAX are not in it. Counts by name hold only names with something to count.
+    outside the executor's jobs. `state_bytes` is what streams and queries keep afterwards.
+    Counts by name hold only names with something to count.
     """
 
     epoch: int
