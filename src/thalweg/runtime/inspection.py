@@ -204,7 +204,7 @@ def _read(storage: Storage, found_format: int) -> PathView:
         incarnation=state.incarnation,
         owner=owner(storage),
         streams=tuple(_stream(n, s) for n, s in state.streams.items()),
-        queries=tuple(_query(n, q, state, sizes) for n, q in state.queries.items()),
+        queries=tuple(_query(n, q, state) for n, q in state.queries.items()),
         tables=tuple(TableView(n, Kept.of(ps)) for n, ps in state.tables.items()),
         groups=tuple(_group(int(n), g, state) for n, g in state.groups.items()),
         waiting=Kept.of(arrivals),
@@ -235,7 +235,7 @@ def _stream(name: str, stream: StreamState) -> StreamView:
     )
 
 
-def _query(name: str, query: QueryState, state: EngineState, sizes: Sizes) -> QueryView:
+def _query(name: str, query: QueryState, state: EngineState) -> QueryView:
     results = [ps for key, ps in state.outputs.items() if key.rsplit("/", 1)[0] == name]
     return QueryView(
         name,
