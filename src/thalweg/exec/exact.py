@@ -21,8 +21,9 @@ Limbs = npt.NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
-def double_limb_range(values, order, weight):  # type: ignore[no-untyped-def]
-    """Lowest and highest limb that the weighed finite doubles touch; (0, -1) if none."""
+def _exponents(values, order, weight):  # type: ignore[no-untyped-def]
+    """The least and the largest power of two of a mantissa's last bit among the weighed finite
+    doubles; (0, -1) if there is none but zero."""
     bits = values.view(np.int64)
     least = 0x7FF
     most = 0
@@ -35,7 +36,16 @@ def double_limb_range(values, order, weight):  # type: ignore[no-untyped-def]
         most = max(most, max(exponent, 1))
     if most == 0:
         return 0, -1
-    return (max(least, 1) - 1075 + ORIGIN) // 32, (most - 1075 + ORIGIN) // 32 + 2
+    return max(least, 1) - 1075, most - 1075
+
+
+@njit(cache=True, nogil=True)
+def double_limb_range(values, order, weight):  # type: ignore[no-untyped-def]
+    """Lowest and highest limb that the weighed finite doubles touch; (0, -1) if none."""
+    least, most = _exponents(values, order, weight)
+    if most < least:
+        return 0, -1
+    return (least + ORIGIN) // 32, (most + ORIGIN) // 32 + 2
 
 
 @njit(cache=True, nogil=True)
@@ -97,20 +107,10 @@ def square_limb_range(values, order, weight):  # type: ignore[no-untyped-def]
     """Lowest and highest limb that the squares of the weighed doubles touch; (0, -1) if none.
 
     Squares reach below the smallest double, so limbs may have negative numbers."""
-    bits = values.view(np.int64)
-    least = 0x7FF
-    most = 0
-    for i in range(order.size):
-        b = bits[order[i]]
-        exponent = (b >> 52) & 0x7FF
-        if weight[i] == 0 or b << 1 == 0 or exponent == 0x7FF:
-            continue
-        least = min(least, exponent)
-        most = max(most, max(exponent, 1))
-    if most == 0:
+    least, most = _exponents(values, order, weight)
+    if most < least:
         return 0, -1
-    low = (2 * (max(least, 1) - 1075) + ORIGIN) // 32
-    return low, (2 * (most - 1075) + ORIGIN) // 32 + 4
+    return (2 * least + ORIGIN) // 32, (2 * most + ORIGIN) // 32 + 4
 
 
 @njit(cache=True, nogil=True)

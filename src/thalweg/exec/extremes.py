@@ -44,15 +44,22 @@ def running_front(code, end, weight, at, run, group_of_run, offset, size, codes,
 
 
 @njit(cache=True, nogil=True)
-def _insert(codes, ends, base, count, value, until):  # type: ignore[no-untyped-def]
+def _place(codes, base, size, code):  # type: ignore[no-untyped-def]
+    """How many of a group's codes are less than this one."""
     low = 0
-    high = count
+    high = size
     while low < high:
         middle = (low + high) >> 1
-        if codes[base + middle] < value:
+        if codes[base + middle] < code:
             low = middle + 1
         else:
             high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def _insert(codes, ends, base, count, value, until):  # type: ignore[no-untyped-def]
+    low = _place(codes, base, count, value)
     if low > 0 and ends[base + low - 1] >= until:
         return count
     last = low
@@ -83,14 +90,7 @@ def _insert(codes, ends, base, count, value, until):  # type: ignore[no-untyped-
 def _put(codes, counts, base, size, code, weight):  # type: ignore[no-untyped-def]
     """Change how often a value is there; returns its place and the size. A count may be zero, or
     less, until the run is over."""
-    low = 0
-    high = size
-    while low < high:
-        middle = (low + high) >> 1
-        if codes[base + middle] < code:
-            low = middle + 1
-        else:
-            high = middle
+    low = _place(codes, base, size, code)
     if low == size or codes[base + low] != code:
         for j in range(size - 1, low - 1, -1):
             codes[base + j + 1] = codes[base + j]

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
-from thalweg.exec import extremes
 from thalweg.exec.accumulators.base import (
     Accumulator,
     Arguments,
@@ -22,6 +19,7 @@ from thalweg.exec.accumulators.base import (
     used_weights,
 )
 from thalweg.exec.accumulators.holdings import Holdings
+from thalweg.exec.accumulators.whole import presence_changes
 from thalweg.exec.frame import Ints
 from thalweg.exec.vector import Vector
 from thalweg.plan.types import DataType
@@ -41,17 +39,13 @@ class Distinct:
 
     @property
     def side_types(self) -> tuple[DataType, ...]:
-        return (self.type,)
+        return self._held.types
 
     def advance(self, arguments: Arguments, signed: Signed, loaded: Loaded) -> None:
-        runs, held = signed.runs, self._held
+        runs = signed.runs
         used = used_weights(arguments, signed)
-        codes = held.load(arguments, used, runs, loaded)
-        changed = np.zeros(len(used), np.int8)
-        extremes.running_presence(
-            codes, used, runs.run, runs.group_of_run,
-            held.offset, held.size, held.codes, held.tags, changed,
-        )  # fmt: skip
+        codes = self._held.load(arguments, used, runs, loaded)
+        changed = presence_changes(self._held, codes, used, runs)
         members = running_counts(changed, runs, loaded.ints(f"{self.prefix}n"))
         seen = replace(signed, weight=changed, members=members)
         self.inner.advance(arguments, seen, loaded)

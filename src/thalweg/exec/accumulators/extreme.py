@@ -57,13 +57,12 @@ class Extreme:
             at = runs.instants[runs.run]
             extremes.running_front(
                 codes, ends[runs.order], used, at, runs.run, runs.group_of_run,
-                held.offset, held.size, held.codes, held.tags, best, has,
+                *held.regions, best, has,
             )  # fmt: skip
         else:
             extremes.running_least(
-                codes, used, runs.run, runs.group_of_run,
-                held.offset, held.size, held.codes, held.tags, best, has,
-            )  # fmt: skip
+                codes, used, runs.run, runs.group_of_run, *held.regions, best, has
+            )
         self._best = np.concatenate([stored, best])
         self._has = np.concatenate([had, has])
 

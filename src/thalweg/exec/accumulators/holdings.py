@@ -6,7 +6,7 @@ are coded by their rank among all values at hand; a pool then gives the values b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -35,6 +35,11 @@ class Holdings:
     size: Ints = field(default_factory=lambda: _NOTHING)
     _pool: Arguments = ()
 
+    @property
+    def regions(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Where each group's region begins, its size, and all codes and tags; walks change them."""
+        return self.offset, self.size, self.codes, self.tags
+
     def load(self, arguments: Arguments, used: Signs, runs: Runs, loaded: Loaded) -> Ints:
         """What the groups hold, with room for what may come; returns the changes' codes in run
         order."""
@@ -62,6 +67,10 @@ class Holdings:
             self._pool = tuple(v.take(examples) for v in whole)
             codes, old_codes = ranks[: len(new[0])], ranks[len(new[0]) :]
         return (~codes, ~old_codes) if self.reverse else (codes, old_codes)
+
+    def copied(self) -> Holdings:
+        """The same, to be walked through without a trace."""
+        return replace(self, size=self.size.copy(), codes=self.codes.copy(), tags=self.tags.copy())
 
     def decoded(self, codes: Ints, part: int = 0, valid: Mask | None = None) -> Vector:
         """The values (or one part of the pairs) that codes stand for, where they are `valid`."""
