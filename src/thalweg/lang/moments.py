@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from sqlglot import exp
 
 from thalweg.errors import WindowMisuse
 from thalweg.lang.parser import offset_of, place
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from thalweg.plan.logical import instant_of
 
 
 def moment(node: exp.Expr, text: str) -> int:
@@ -25,6 +24,4 @@ def moment(node: exp.Expr, text: str) -> int:
             "a window begins and ends at points in time",
             remedy="write TIMESTAMP '2026-01-01 12:00:00'",
         ).at(text, *place(text, at)) from None
-    if found.tzinfo is None:
-        found = found.replace(tzinfo=UTC)
-    return (found - _EPOCH) // timedelta(microseconds=1)
+    return instant_of(found)

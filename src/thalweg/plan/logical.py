@@ -120,9 +120,20 @@ def format_duration(micros: int) -> str:
     return f"{micros} µs"
 
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
 def format_instant(micros: int) -> str:
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+    moment = _EPOCH + timedelta(microseconds=micros)
     return f"'{moment.replace(tzinfo=None).isoformat(' ')}'"
+
+
+def instant_of(at: datetime | int) -> int:
+    """Microseconds since 1970; a time without a zone is UTC."""
+    if isinstance(at, int):
+        return at
+    zoned = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    return (zoned - _EPOCH) // timedelta(microseconds=1)
 
 
 class EmitKind(Enum):

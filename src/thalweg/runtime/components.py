@@ -14,8 +14,8 @@ import numpy as np
 from thalweg.exec import slots
 from thalweg.exec.groupstate import HASH, SECOND, StatePack
 from thalweg.plan.logical import EmitKind
+from thalweg.plan.netting import only_grows
 from thalweg.plan.physical import Block, QueryPlan
-from thalweg.plan.planner import only_grows
 from thalweg.runtime.retention import needed_since
 from thalweg.runtime.state import EngineState, QueryState
 from thalweg.store.packs import TIME, PackMeta

@@ -16,7 +16,7 @@ import pyarrow as pa
 from thalweg.errors import ConfigError, PathError, UnknownName, did_you_mean
 from thalweg.runtime.state import EngineState, QueryState
 from thalweg.store import manifest
-from thalweg.store.packs import TIME, PackMeta
+from thalweg.store.packs import PackMeta, with_times
 from thalweg.store.storage import Storage
 
 T = TypeVar("T")
@@ -70,10 +70,7 @@ class Results:
 
 def read_pack(storage: Storage, name: str, schema: pa.Schema) -> pa.Table:
     """The rows of an output pack as the query's results show them."""
-    table = storage.read_table(name)
-    stamps = table.column(TIME).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
-    table = table.set_column(table.schema.get_field_index(TIME), TIME, stamps)
-    return table.select(schema.names).cast(schema)
+    return with_times(storage.read_table(name)).select(schema.names).cast(schema)
 
 
 def _settled(read: Callable[[], T]) -> T:

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from thalweg.errors import UnknownName, did_you_mean
 from thalweg.runtime.state import EngineState
-from thalweg.store.packs import TIME
+from thalweg.store.packs import TIME, with_times
 from thalweg.store.storage import Storage
 
 
@@ -33,6 +33,4 @@ def history(
     stamps = whole.column(TIME).to_numpy()
     low = 0 if since is None else int(stamps.searchsorted(since))
     high = len(stamps) if until is None else int(stamps.searchsorted(until))
-    whole = whole.slice(low, high - low)
-    times = whole.column(TIME).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
-    return whole.set_column(whole.schema.get_field_index(TIME), TIME, times)
+    return with_times(whole.slice(low, high - low))

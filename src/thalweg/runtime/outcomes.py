@@ -19,7 +19,7 @@ from thalweg.plan.types import to_arrow
 from thalweg.runtime.answers import Answer
 from thalweg.runtime.components import components
 from thalweg.runtime.coordinator import Coordinator
-from thalweg.store.packs import TIME, PackMeta
+from thalweg.store.packs import TIME, PackMeta, with_times
 from thalweg.store.storage import Storage
 
 if TYPE_CHECKING:
@@ -46,11 +46,8 @@ class Outcomes:
     def output_of(self, schema: pa.Schema, packs: Iterable[PackMeta]) -> pa.Table:
         """One epoch's output in time order."""
         tables = [self.storage.read_table(p.name) for p in packs]
-        whole = pa.concat_tables(tables)
-        whole = whole.sort_by([(TIME, "ascending")])
-        ts = whole.column(TIME).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
-        whole = whole.set_column(whole.schema.get_field_index(TIME), TIME, ts)
-        return whole.select(schema.names).cast(schema)
+        whole = pa.concat_tables(tables).sort_by([(TIME, "ascending")])
+        return with_times(whole).select(schema.names).cast(schema)
 
     def answer_of(self, name: str, at: int | None = None) -> Answer:
         """What a relation's changes up to an instant add up to (None: all that is committed)."""
@@ -160,6 +157,4 @@ def _metas(packs: Iterable[list[Any]]) -> list[PackMeta]:
 def _concatenated(tables: list[pa.Table]) -> pa.Table:
     if not tables:
         return pa.table({"__ts": pa.array([], pa.timestamp("us", "UTC"))})
-    whole = pa.concat_tables(tables, promote_options="default")
-    ts = whole.column(TIME).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
-    return whole.set_column(whole.schema.get_field_index(TIME), TIME, ts)
+    return with_times(pa.concat_tables(tables, promote_options="default"))

@@ -19,13 +19,13 @@ import pyarrow as pa
 from thalweg.errors import SourceError
 from thalweg.exec.frame import Ints
 from thalweg.plan.catalog import StreamDef
-from thalweg.plan.logical import Schema
+from thalweg.plan.logical import Schema, instant_of
 from thalweg.plan.types import to_arrow
 from thalweg.runtime.clock import wall_clock
 from thalweg.runtime.ingest import IngestPlan, event_times, ingest_table
 from thalweg.runtime.lenient import Records
 from thalweg.runtime.logwriter import LogWriter
-from thalweg.runtime.shapes import instant_of, normalized
+from thalweg.runtime.shapes import normalized
 from thalweg.store.packs import Key
 from thalweg.store.storage import Storage
 

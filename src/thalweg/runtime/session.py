@@ -37,15 +37,16 @@ from thalweg.plan.catalog import (
     ViewDef,
 )
 from thalweg.plan.explain import explain
-from thalweg.plan.logical import format_duration
+from thalweg.plan.logical import format_duration, instant_of
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.planner import Orders, plan_query
+from thalweg.plan.pipelines import Orders
+from thalweg.plan.planner import plan_query
 from thalweg.plan.query import BoundQuery, SinkSpec
 from thalweg.plan.rewrites import optimize
 from thalweg.plan.types import DataType, type_named
 from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.outcomes import Outcomes, described_schema, output_schema
-from thalweg.runtime.shapes import arrow_fields, instant_of, normalized, refuse_reserved
+from thalweg.runtime.shapes import arrow_fields, normalized, refuse_reserved
 from thalweg.runtime.sinks import ConsoleSink, FilesSink, FunctionSink, Sink, TableSink
 from thalweg.runtime.state import FAILED
 from thalweg.runtime.tables import Tables

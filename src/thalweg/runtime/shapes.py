@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pyarrow as pa
 
@@ -81,11 +81,3 @@ def normalized(table: pa.Table, fields: Schema) -> pa.Table:
             column = column.cast(target, safe=not pa.types.is_timestamp(target))
         columns[one.name] = column
     return pa.table(columns)
-
-
-def instant_of(at: datetime | int) -> int:
-    """Microseconds since 1970; a time without a zone is UTC."""
-    if isinstance(at, int):
-        return at
-    zoned = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
-    return (zoned - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

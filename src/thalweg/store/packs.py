@@ -172,6 +172,12 @@ def _add_index(columns: dict[str, Any], i: int, key: Key, ts: Ints) -> None:
     columns[f"__r{i}"] = pa.array(order)
 
 
+def with_times(table: pa.Table) -> pa.Table:
+    """A pack's rows with their event times as timestamps, as people read them."""
+    stamps = table.column(TIME).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
+    return table.set_column(table.schema.get_field_index(TIME), TIME, stamps)
+
+
 def write_pack(storage: Storage, name: str, table: pa.Table, seq: int = 0) -> PackMeta:
     """Write an arranged table (anything with `__ts`) and describe it."""
     ts = _plain(table, TIME)

@@ -20,7 +20,7 @@ from thalweg.exec.expressions import UserFunction
 from thalweg.exec.jobs import Job, Result, execute_all
 from thalweg.fluent.streams import Stream, named
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef
-from thalweg.plan.planner import Orders
+from thalweg.plan.pipelines import Orders
 from thalweg.runtime.coordinator import Coordinator, EpochReport
 from thalweg.runtime.delivery import Delivery
 from thalweg.runtime.ingest import IngestPlan, ingest_table

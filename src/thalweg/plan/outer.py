@@ -1,0 +1,94 @@
+"""Outer joins in terms of inner joins and counts, or as look-ups.
+
+A left row has a partner as long as the inner join has a result with its content; counting both says
+at every instant which rows stand alone. Where left rows never leave and the right side are tables,
+each row can be decided when it comes.
+"""
+
+from __future__ import annotations
+
+from thalweg.plan.expr import Literal, Predicate
+from thalweg.plan.functions import can_raise
+from thalweg.plan.logical import (
+    Count,
+    CountRule,
+    Filter,
+    Join,
+    Named,
+    Node,
+    OuterJoin,
+    OuterKind,
+    Project,
+    Scan,
+    Schema,
+    TimeWindow,
+    Union,
+    Window,
+    walk,
+)
+
+
+def has_streams(node: Node) -> bool:
+    """Whether anything below ever changes by itself."""
+    return any(isinstance(n, Scan) and not n.is_table for n in walk(node))
+
+
+def is_lookup(node: OuterJoin) -> bool:
+    """Whether the left rows never leave and the right ones are of tables: then nothing has to be
+    remembered to know who stands alone."""
+    windows = [n.window for n in walk(node.left) if isinstance(n, Window)]
+    endless = all(isinstance(w, TimeWindow) and w.is_endless for w in windows)
+    plain = all(isinstance(n, (Filter, Join, Window, Scan)) for n in walk(node.left))
+    return node.kind is not OuterKind.FULL and endless and plain and not has_streams(node.right)
+
+
+def without_outer(node: OuterJoin) -> Node:
+    """An outer join in terms of inner joins and counts.
+
+    A left row has a partner as long as the inner join has a result with its content; counting
+    both says at every instant which rows stand alone.
+    """
+    inner = Project(_inner(node), same_columns(node.left.schema + node.right.schema))
+    if node.kind is OuterKind.SEMI:
+        return _by_partner(CountRule.SEMI, node.left, inner)
+    if node.kind is OuterKind.ANTI:
+        return _by_partner(CountRule.ANTI, node.left, inner)
+    alone = _by_partner(CountRule.ANTI, node.left, inner)
+    padded = Project(alone, same_columns(node.left.schema) + _null(node.right.schema))
+    members = [inner, padded]
+    if node.kind is OuterKind.FULL:
+        other = _by_partner(CountRule.ANTI, node.right, inner)
+        members.append(Project(other, _null(node.left.schema) + same_columns(node.right.schema)))
+    return Union(tuple(members))
+
+
+def _inner(node: OuterJoin) -> Node:
+    """The inner join below an outer one, flat where an inner join stands on a side of it."""
+    members: list[Node] = []
+    predicates: list[Predicate] = []
+    for side in (node.left, node.right):
+        inside: Node = side
+        own: tuple[Predicate, ...] = ()
+        if isinstance(side, Filter) and isinstance(side.input, Join):
+            inside, own = side.input, side.predicates
+        if isinstance(inside, Join) and not any(
+            can_raise(p.expr) for p in (*own, *inside.predicates)
+        ):
+            members += inside.members
+            predicates += [*inside.predicates, *own]
+        else:
+            members.append(side)
+    return Join(tuple(members), (*predicates, *node.predicates))
+
+
+def _by_partner(rule: CountRule, side: Node, inner: Node) -> Node:
+    return Count(rule, (side, Project(inner, same_columns(side.schema))))
+
+
+def same_columns(schema: Schema) -> tuple[Named, ...]:
+    """All columns as they stand."""
+    return tuple(Named(f.name, f.column()) for f in schema)
+
+
+def _null(schema: Schema) -> tuple[Named, ...]:
+    return tuple(Named(f.name, Literal(f.type, True, None)) for f in schema)
