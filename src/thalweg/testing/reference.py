@@ -13,7 +13,7 @@ one instant to the next is judged, and if need be rejected, once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass, field
 from functools import partial
@@ -39,7 +39,6 @@ from thalweg.plan.logical import (
     Project,
     Scan,
     Sequence,
-    SequenceColumn,
     SessionWindow,
     TimeWindow,
     Union,
@@ -48,9 +47,10 @@ from thalweg.plan.logical import (
 )
 from thalweg.plan.types import BOOLEAN
 from thalweg.testing.aggregates import exact, finish
-from thalweg.testing.clock import Clock, in_window, scan_below
+from thalweg.testing.clock import Clock, scan_below
 from thalweg.testing.compare import ResultRow, normal_row, order_key, python_rows
 from thalweg.testing.compare import row_order_key as sort_key
+from thalweg.testing.contents import Arrival, content, looked_up
 from thalweg.testing.scalar import NO_FUNCTIONS, RowError, evaluate
 
 Rejection = tuple[str, str]
@@ -254,8 +254,8 @@ class _Evaluator:
             return self.emission(node.input, node.window, instant)
         if isinstance(node, Window) and isinstance(node.input, Sequence):
             arrived = [a for a in self.sequence(node.input, instant) if a.ts <= instant]
-            content = _content(arrived, node.window, instant, lambda name: name)
-            return [_Row(a.id, a.columns) for a in content]
+            held = content(arrived, node.window, instant, lambda name: name)
+            return [_Row(a.id, a.columns) for a in held]
         if isinstance(node, Union):
             return self.union(node, instant)
         if isinstance(node, Count):
@@ -279,11 +279,11 @@ class _Evaluator:
     ) -> list[_Row]:
         """The content of a window, over all rows of the stream or over those of `kept`."""
         numbered = enumerate(self.ordered[scan.relation])
-        arrived = [_Arrival((scan.alias, i), ts, row) for i, (ts, row) in numbered if ts <= instant]
+        arrived = [Arrival((scan.alias, i), ts, row) for i, (ts, row) in numbered if ts <= instant]
         if kept is not None:
             arrived = [a for a in arrived if (a.id,) in kept]
-        content = _content(arrived, spec, instant, lambda name: _bare(scan, name))
-        return [_Row(a.id, _qualified(scan, a.columns)) for a in content]
+        held = content(arrived, spec, instant, lambda name: _bare(scan, name))
+        return [_Row(a.id, _qualified(scan, a.columns)) for a in held]
 
     def emission(self, node: Emit, spec: WindowSpec, instant: int) -> list[_Row]:
         """A window over the stream that a subquery emits, asked instant by instant."""
@@ -299,14 +299,14 @@ class _Evaluator:
             for values in sorted(fresh.elements(), key=sort_key):
                 at = (id(node), len(history.rows))
                 row = dict(zip(names, values, strict=True))
-                history.rows.append(_Arrival(at, instant, row))  # type: ignore[arg-type]
+                history.rows.append(Arrival(at, instant, row))  # type: ignore[arg-type]
             history.last, history.instant = now, instant
-        content = _content(history.rows, spec, instant, lambda name: name)
-        return [_Row(a.id, a.columns) for a in content]
+        held = content(history.rows, spec, instant, lambda name: name)
+        return [_Row(a.id, a.columns) for a in held]
 
-    def sequence(self, node: Sequence, instant: int) -> list[_Arrival]:
+    def sequence(self, node: Sequence, instant: int) -> list[Arrival]:
         """The rows of a stream up to the instant, with columns over their order."""
-        parts: dict[tuple[Any, ...], list[_Arrival]] = {}
+        parts: dict[tuple[Any, ...], list[Arrival]] = {}
         for arrival in self.stream_rows(node.input, instant):
             by = normal_row(arrival.columns[c] for c in node.partition_by)
             parts.setdefault(by, []).append(arrival)
@@ -314,11 +314,11 @@ class _Evaluator:
         found = []
         for rows in parts.values():
             for i, row in enumerate(rows[: len(rows) - ahead]):
-                extra = {c.name: _looked_up(c, rows, i) for c in node.columns}
-                found.append(_Arrival(row.id, rows[i + ahead].ts, row.columns | extra))
+                extra = {c.name: looked_up(c, rows, i) for c in node.columns}
+                found.append(Arrival(row.id, rows[i + ahead].ts, row.columns | extra))
         return sorted(found, key=lambda a: (a.ts, sort_key(a.columns.values())))
 
-    def stream_rows(self, node: Node, instant: int) -> list[_Arrival]:
+    def stream_rows(self, node: Node, instant: int) -> list[Arrival]:
         """The rows of a stream up to the instant, in its order."""
         if isinstance(node, Sequence):
             return self.sequence(node, instant)
@@ -331,12 +331,12 @@ class _Evaluator:
         assert isinstance(node, Scan)
         numbered = enumerate(self.ordered[node.relation])
         return [
-            _Arrival((node.alias, i), ts, _qualified(node, row))
+            Arrival((node.alias, i), ts, _qualified(node, row))
             for i, (ts, row) in numbered
             if ts <= instant
         ]
 
-    def passes(self, node: Filter, arrival: _Arrival) -> bool:
+    def passes(self, node: Filter, arrival: Arrival) -> bool:
         errors = self.judge(node.predicates, arrival.columns)
         if errors:
             _, label, reason = min(errors, key=lambda e: e[0])
@@ -538,53 +538,13 @@ def _copies(rule: CountRule, counts: Sequence_[int]) -> int:
     }[rule]
 
 
-def _looked_up(column: SequenceColumn, rows: Sequence_[_Arrival], place: int) -> Any:
-    if column.function == "row_number":
-        return place + 1
-    at = place + (column.offset if column.function == "lead" else -column.offset)
-    return rows[at].columns[column.column] if 0 <= at < len(rows) else column.default
-
-
 @dataclass
 class _Emission:
     """What a subquery has emitted so far, and its relation at the last instant."""
 
-    rows: list[_Arrival] = field(default_factory=list)
+    rows: list[Arrival] = field(default_factory=list)
     last: Bag = field(default_factory=Counter)
     instant: int | None = None
-
-
-@dataclass(frozen=True)
-class _Arrival:
-    id: tuple[str, int]
-    ts: int
-    columns: dict[str, Any]
-
-
-def _content(
-    arrived: Sequence_[_Arrival], spec: WindowSpec, instant: int, named: Callable[[str], str]
-) -> list[_Arrival]:
-    """What a window holds at an instant of the rows that have arrived, in stream order."""
-    if isinstance(spec, TimeWindow):
-        return [a for a in arrived if in_window(a.ts, spec, instant)]
-    parts: dict[tuple[Any, ...], list[_Arrival]] = {}
-    for arrival in arrived:
-        by = normal_row(arrival.columns[named(c)] for c in spec.partition_by)
-        parts.setdefault(by, []).append(arrival)
-    if isinstance(spec, SessionWindow):
-        return [a for part in parts.values() for a in _closing_session(part, spec.gap, instant)]
-    return [a for part in parts.values() for a in part[max(len(part) - spec.rows, 0) :]]
-
-
-def _closing_session(arrived: Sequence_[_Arrival], gap: int, instant: int) -> list[_Arrival]:
-    """The session for which this is the first instant that no further row can reach."""
-    arrived = [a for a in arrived if a.ts < instant]
-    if not arrived or arrived[-1].ts + gap + 1 != instant:
-        return []
-    first = len(arrived) - 1
-    while first > 0 and arrived[first].ts - arrived[first - 1].ts <= gap:
-        first -= 1
-    return list(arrived[first:])
 
 
 def _bare(scan: Scan, name: str) -> str:
