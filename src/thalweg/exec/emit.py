@@ -25,8 +25,8 @@ from thalweg.exec.frame import (
 from thalweg.exec.netting import same_rows
 from thalweg.exec.ordering import lexical_order, order_codes, row_codes
 from thalweg.exec.vector import Mask, Vector, from_arrow
-from thalweg.plan.expr import Column
-from thalweg.plan.logical import EmitKind, Schema, TimeWindow
+from thalweg.plan.expr import Column, UserCall, walk
+from thalweg.plan.logical import EmitKind, Named, Schema, TimeWindow
 from thalweg.plan.physical import Block, QueryPlan
 from thalweg.store import native
 from thalweg.store.packs import TIME, PackMeta
@@ -40,7 +40,7 @@ def project(
     """The output columns, and which rows have them (None: all); a row with an error is rejected."""
     kept: Ints | None = None
     if block.grouping is not None:
-        good = _without_errors(ctx, frame, ts, frame.columns, note)
+        good = _without_errors(ctx, frame, ts, frame.columns, {}, note)
         frame, kept = _cut(frame, kept, good)
     if block.having and frame.length:
         judged = judge(block.having, frame.columns, frame.length, ctx)
@@ -50,7 +50,8 @@ def project(
     columns = {
         c.name: evaluate(c.expr, frame.columns, frame.length, ctx.functions) for c in block.columns
     }
-    good = _without_errors(ctx, frame, _at(ts, kept), columns, note)
+    labels = {c.name: _label(c) for c in block.columns}
+    good = _without_errors(ctx, frame, _at(ts, kept), columns, labels, note)
     return _cut(Frame(columns, frame.length), kept, good)
 
 
@@ -65,8 +66,21 @@ def _at(array: Ints, rows: Ints | None) -> Ints:
     return array if rows is None else array[rows]
 
 
+def _label(column: Named) -> str:
+    """What rejects of a column are filed under: its name, and the user's functions it calls."""
+    called = dict.fromkeys(e.name for e in walk(column.expr) if isinstance(e, UserCall))
+    if not called:
+        return column.name
+    return f"{', '.join(f'{name}(...)' for name in called)} AS {column.name}"
+
+
 def _without_errors(
-    ctx: TaskContext, frame: Frame, ts: Ints, columns: Mapping[str, Vector], note: bool
+    ctx: TaskContext,
+    frame: Frame,
+    ts: Ints,
+    columns: Mapping[str, Vector],
+    labels: Mapping[str, str],
+    note: bool,
 ) -> Ints | None:
     """The rows on which none of the columns errs (None: all); the others are rejected under the
     first that does."""
@@ -77,7 +91,8 @@ def _without_errors(
     for name, errors in erring.items():
         fresh = np.flatnonzero((errors != 0) & ~bad)
         if note and len(fresh):
-            ctx.rejects.append(Reject(name, errors[fresh], ts[fresh], frame.take(fresh)))
+            label = labels.get(name, name)
+            ctx.rejects.append(Reject(label, errors[fresh], ts[fresh], frame.take(fresh)))
         bad |= errors != 0
     return np.flatnonzero(~bad)
 

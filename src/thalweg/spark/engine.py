@@ -47,6 +47,7 @@ from thalweg.spark.statements import EngineSession
 from thalweg.store.storage import open_storage
 
 T = TypeVar("T")
+_LEAD = re.compile(r"^(Caused by)?: ")
 _ERROR = re.compile(r"[\w.]*(Error|Exception): \S")
 
 
@@ -246,9 +247,9 @@ class Engine(Inputs):
             for group in self._groups.values():
                 group.start(available_now)
             self._start_pushers()
-        except BaseException:
+        except BaseException as error:
             self._stop_ingest()
-            raise
+            raise explained(error, self.path) from error.__cause__
         self._loop = loop
         return loop
 
@@ -398,7 +399,7 @@ def explained(error: BaseException, path: str) -> BaseException:
             remedy="make space and start again: what is committed is there, and the rest is read "
             "again",
         )
-    if isinstance(error, SourceError) or "Py4J" not in type(error).__name__:
+    if not type(error).__module__.startswith(("py4j", "pyspark")):
         return error
     return SourceError(
         f"Spark's workers failed: {_cause(text)}",
@@ -411,8 +412,11 @@ _NO_SPACE = "No space left on device"
 
 def _cause(text: str) -> str:
     """The line of a Spark error that says what happened: our own refusal, or the last error."""
-    lines = [line.strip() for line in text.splitlines()]
+    lines = [_LEAD.sub("", line.strip()) for line in text.splitlines()]
     ours = [line.split(": ", 1)[1] for line in lines if line.startswith("thalweg.errors.")]
-    vague = ("PythonException", "Py4JJavaError", "Py4JError", "StreamingQueryException")
+    vague = (
+        "PythonException", "Py4JJavaError", "Py4JError", "StreamingQueryException",
+        "SocketException", "EOFException",
+    )  # fmt: skip
     errors = [line for line in lines if _ERROR.match(line) and not any(v in line for v in vague)]
     return next(iter([*ours[-1:], *errors[-1:], *lines[:1], "unknown"]))
