@@ -64,6 +64,23 @@ class Rows:
         return Rows(Taken(self.columns, rows), len(rows), self.functions)
 
 
+class Sliced(Mapping[str, Vector]):
+    """Neighbouring rows of some columns, without copying."""
+
+    def __init__(self, columns: Mapping[str, Vector], low: int, high: int) -> None:
+        self._columns = columns
+        self._low, self._high = low, high
+
+    def __getitem__(self, name: str) -> Vector:
+        return self._columns[name].slice(self._low, self._high)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+
 class Taken(Mapping[str, Vector]):
     """Some rows of some columns, gathered when first asked for."""
 

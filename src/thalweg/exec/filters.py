@@ -1,22 +1,35 @@
-"""Conjunctions over a shrinking selection, in plan order, with the error rule.
+"""Conjunctions over a shrinking selection, slice by slice, with the error rule.
 
 A row is dropped as soon as one predicate is false or NULL. A row on which a predicate errs stays
 in play: if nothing else drops it, it is rejected under the first erring predicate *in text order*,
-so neither rows nor rejects depend on the order of evaluation.
+so neither rows nor rejects depend on the order of evaluation. Where a tactic watches over a
+conjunction, it names the order of each slice and a sample of rows to be asked every predicate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from time import perf_counter
 
 import numpy as np
 
 from thalweg.exec.context import Reject, TaskContext
-from thalweg.exec.expressions import Taken, evaluate
 from thalweg.exec.frame import Frame, Ints
+from thalweg.exec.questions import Questions
+from thalweg.exec.tactics import (
+    DROPPED,
+    ERRED,
+    PASSED,
+    UNKNOWN,
+    Conjunction,
+    Observation,
+    Tactic,
+    conjunction,
+)
 from thalweg.exec.vector import Codes, Mask, Vector
 from thalweg.plan.expr import Predicate
+from thalweg.plan.functions import is_deterministic
 
 
 @dataclass(slots=True)
@@ -35,35 +48,162 @@ class Judged:
 
 
 def judge(
-    predicates: Sequence[Predicate], columns: Mapping[str, Vector], length: int, ctx: TaskContext
+    predicates: Sequence[Predicate],
+    columns: Mapping[str, Vector],
+    length: int,
+    ctx: TaskContext,
+    questions: Questions | None = None,
 ) -> Judged:
     """Evaluate all predicates, each only on rows still in play."""
-    selected = np.arange(length)
-    first = np.full(length, -1, np.int64)
-    codes = np.zeros(length, np.uint8)
-    for number, predicate in enumerate(predicates):
-        if not len(selected):
-            break
-        view = columns if len(selected) == length else Taken(columns, selected)
-        found = evaluate(predicate.expr, view, len(selected), ctx.functions)
-        ctx.counts[f"evaluations:{predicate}"] += len(selected)
-        true = found.data if found.valid is None else found.data & found.valid
-        if found.errors is not None:
-            erring = found.errors != 0
-            rows = selected[erring]
-            earlier = np.array([_rank(predicates, first[r], number) for r in rows], np.bool_)
-            first[rows[earlier]] = number
-            codes[rows[earlier]] = found.errors[erring][earlier]
-            true = true | erring
-        if not true.all():
-            selected = selected[true]
-    erred = first[selected] >= 0
-    bad = selected[erred]
-    return Judged(selected[~erred], bad, [predicates[first[r]] for r in bad], codes[bad])
+    run = _Conjunction(predicates, questions or Questions(columns, length, ctx), length)
+    tactic = ctx.tactics.get(run.predicates) if len(predicates) > 1 else None
+    if tactic is None:
+        return run.judged([run.narrowed(run.written, 0, length)])
+    return run.judged(_sliced(run, tactic, length, ctx))
 
 
-def _rank(predicates: Sequence[Predicate], current: int, candidate: int) -> bool:
-    return current < 0 or predicates[candidate].position < predicates[current].position
+def _sliced(run: _Conjunction, tactic: Tactic, length: int, ctx: TaskContext) -> list[Ints]:
+    pieces = []
+    low = 0
+    while low < length:
+        size = tactic.slice_rows()
+        high = length if length - low < size + size // 2 else low + size
+        sample = low + tactic.sample(high - low)
+        watched = _Watched(tuple(tactic.order), high - low, sample)
+        pieces.append(run.narrowed(tactic.order, low, high, watched))
+        run.profile(tactic, watched)
+        seen = watched.observation()
+        tactic.observe(seen)
+        ctx.observations.setdefault(run.predicates, []).append(seen)
+        low = high
+    return pieces
+
+
+@dataclass(slots=True)
+class _Watched:
+    """What is taken down while one slice runs; predicates are numbered in text order."""
+
+    order: tuple[int, ...]
+    rows: int
+    sample: Ints
+    evaluated: Ints = field(init=False)
+    extra: Ints = field(init=False)
+    seconds: np.ndarray = field(init=False)
+    extra_seconds: np.ndarray = field(init=False)
+    survivors: Ints = field(init=False)
+    verdicts: np.ndarray = field(init=False)
+    dropped_at: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        n = len(self.order)
+        self.evaluated, self.extra = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self.seconds, self.extra_seconds = np.zeros(n), np.zeros(n)
+        self.survivors = np.zeros(n, np.int64)
+        self.verdicts = np.full((len(self.sample), n), UNKNOWN, np.int8)
+        self.dropped_at = np.full(len(self.sample), n, np.int64)
+
+    def note(self, position: int, rows: Ints, true: Mask, errors: Codes | None) -> None:
+        """Look up the sample's rows among those that were asked."""
+        alive = np.flatnonzero(self.dropped_at == len(self.order))
+        if not len(alive):
+            return
+        at = np.searchsorted(rows, self.sample[alive])
+        seen = _verdicts(true[at], None if errors is None else errors[at])
+        self.verdicts[alive, self.order[position]] = seen
+        self.dropped_at[alive[seen == DROPPED]] = position
+
+    def observation(self) -> Observation:
+        dropped = self.dropped_at < len(self.order)
+        return Observation(
+            self.order, self.rows, self.evaluated, self.extra, self.seconds, self.extra_seconds,
+            self.survivors, self.verdicts[dropped], int((~dropped).sum()),
+        )  # fmt: skip
+
+
+class _Conjunction:
+    """Predicates in text order, and which rows they err on."""
+
+    def __init__(self, predicates: Sequence[Predicate], questions: Questions, length: int) -> None:
+        self.predicates: Conjunction = conjunction(predicates)
+        self.written = _numbers(predicates)
+        self.questions = questions
+        self.length = length
+        self._first: Ints | None = None
+        self._codes: Codes = np.empty(0, np.uint8)
+
+    def narrowed(
+        self, order: Sequence[int], low: int, high: int, watched: _Watched | None = None
+    ) -> Ints:
+        """The rows of a slice that no predicate drops."""
+        selected = np.arange(low, high)
+        for position, number in enumerate(order):
+            if not len(selected):
+                break
+            begun = perf_counter()
+            true, errors = self.questions.ask(self.predicates[number], selected)
+            if watched is not None:
+                watched.seconds[number] = perf_counter() - begun
+                watched.evaluated[number] = len(selected)
+                watched.note(position, selected, true, errors)
+            if errors is not None:
+                self._note_errors(number, selected, errors)
+                true = true | (errors != 0)
+            if not true.all():
+                selected = selected[true]
+            if watched is not None:
+                watched.survivors[position] = len(selected)
+        return selected
+
+    def profile(self, tactic: Tactic, watched: _Watched) -> None:
+        """Ask the sample's dropped rows what the tactic wants to know besides."""
+        for position, number in enumerate(watched.order):
+            rows = np.flatnonzero(watched.dropped_at < position)
+            if not len(rows) or not is_deterministic(self.predicates[number].expr):
+                continue
+            rows = rows[tactic.wanted(position, watched.dropped_at[rows])]
+            if not len(rows):
+                continue
+            begun = perf_counter()
+            places = watched.sample[rows]
+            true, errors = self.questions.ask(self.predicates[number], places, extra=True)
+            watched.extra_seconds[number] = perf_counter() - begun
+            watched.extra[number] = len(rows)
+            watched.verdicts[rows, number] = _verdicts(true, errors)
+
+    def judged(self, pieces: Sequence[Ints]) -> Judged:
+        selected = pieces[0] if len(pieces) == 1 else np.concatenate([*pieces, _NO_ROWS])
+        if self._first is None:
+            return Judged(selected, _NO_ROWS, [], self._codes)
+        erred = self._first[selected] >= 0
+        bad = selected[erred]
+        blamed = [self.predicates[n] for n in self._first[bad]]
+        return Judged(selected[~erred], bad, blamed, self._codes[bad])
+
+    def _note_errors(self, number: int, rows: Ints, errors: Codes) -> None:
+        """A row is blamed on the first predicate in the text that errs on it."""
+        if self._first is None:
+            self._first = np.full(self.length, -1, np.int64)
+            self._codes = np.zeros(self.length, np.uint8)
+        bad = rows[errors != 0]
+        earlier = (self._first[bad] < 0) | (self._first[bad] > number)
+        self._first[bad[earlier]] = number
+        self._codes[bad[earlier]] = errors[errors != 0][earlier]
+
+
+_NO_ROWS = np.empty(0, np.int64)
+
+
+def _numbers(predicates: Sequence[Predicate]) -> list[int]:
+    """For each predicate of the plan its rank in the text."""
+    ranked = sorted(range(len(predicates)), key=lambda i: predicates[i].position)
+    return [ranked.index(i) for i in range(len(predicates))]
+
+
+def _verdicts(true: Mask, errors: Codes | None) -> np.ndarray:
+    found = np.where(true, PASSED, DROPPED).astype(np.int8)
+    if errors is not None:
+        found[errors != 0] = ERRED
+    return found
 
 
 def reject(judged: Judged, frame: Frame, ts: Ints, ctx: TaskContext) -> None:

@@ -7,7 +7,7 @@ vanish (`departures`), and which rows with a given key are alive at given instan
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +24,7 @@ from thalweg.exec.frame import (
     Ints,
     concat_frames,
 )
+from thalweg.exec.tactics import conjunction
 from thalweg.plan.physical import Leaf
 from thalweg.store import native
 from thalweg.store.hashing import Hashes
@@ -167,7 +168,10 @@ class TimeLeaf:
         self.packs = packs
         self.share = share
         self.window = None if leaf.is_table else leaf.time_window
-        self._memo = str(leaf)
+        # the order of predicates makes no difference to the rows they leave
+        self._memo = str(
+            replace(leaf, filters=conjunction(leaf.filters), hints=conjunction(leaf.hints))
+        )
 
     # -- appearing and vanishing rows --------------------------------------------------------
 

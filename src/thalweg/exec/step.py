@@ -38,6 +38,7 @@ from thalweg.exec.leaf import Floor, InstantSet, LeafReader, Share, TimeLeaf
 from thalweg.exec.mjoin import Joined
 from thalweg.exec.netting import net
 from thalweg.exec.sequenced import sequence
+from thalweg.exec.tactics import Conjunction, Observation, Tactic
 from thalweg.exec.vector import from_arrow
 from thalweg.exec.versioned import VersionedLeaf
 from thalweg.plan.logical import EmitKind, Schema, SessionWindow, TimeWindow
@@ -59,7 +60,8 @@ class StepTask:
 
     `packs` are per leaf of the plan; `state` maps slots (see `exec/slots.py`) to packs, oldest
     first. `start` is the query's first instant, None while there is none. `floors` are streams
-    whose oldest rows are given up, with the floor before this step and the floor now.
+    whose oldest rows are given up, with the floor before this step and the floor now. `tactics`
+    order conjunctions while the step runs.
     """
 
     query: str
@@ -76,6 +78,7 @@ class StepTask:
     prefix: str = ""
     seq: int = 0
     floors: tuple[tuple[str, int, int], ...] = ()
+    tactics: tuple[tuple[Conjunction, Tactic], ...] = ()
 
     def floor_of(self, stream: str) -> Floor | None:
         return next((Floor(b, n) for s, b, n in self.floors if s == stream), None)
@@ -84,18 +87,20 @@ class StepTask:
 @dataclass(slots=True)
 class StepResult:
     """What a step wrote and counted. `state` lists new packs per slot; slots in `replaced` drop
-    what this task's share held before. `error` is set when the query's own code failed."""
+    what this task's share held before. `observations` belong to the task's tactics, by number.
+    `error` is set when the query's own code failed."""
 
     query: str
     outputs: list[PackMeta] = field(default_factory=list)
     rejects: list[PackMeta] = field(default_factory=list)
     state: dict[str, StatePack] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+    observations: list[tuple[int, Observation]] = field(default_factory=list)
     error: str | None = None
 
 
 def step(task: StepTask, cache: PackCache, functions: Mapping[str, UserFunction]) -> StepResult:
-    ctx = TaskContext(cache, functions, task.since, task.until, task.start)
+    ctx = TaskContext(cache, functions, task.since, task.until, task.start, dict(task.tactics))
     run = _Step(task, ctx)
     changes = run.output_changes()
     run.write_output(changes)
@@ -104,6 +109,11 @@ def step(task: StepTask, cache: PackCache, functions: Mapping[str, UserFunction]
         run.result.rejects.append(run.write("rejects", rejected))
         ctx.counts["rejected"] += rejected.num_rows
     run.result.counts = dict(ctx.counts)
+    run.result.observations = [
+        (number, seen)
+        for number, (watched, _) in enumerate(task.tactics)
+        for seen in ctx.observations.get(watched, ())
+    ]
     return run.result
 
 

@@ -104,6 +104,15 @@ class Vector:
             data = self.data.take(pa.array(indices, pa.int64()))
         return Vector(self.type, data, _pick(self.valid, indices), _pick(self.errors, indices))
 
+    def slice(self, low: int, high: int) -> Vector:
+        """The rows in [low, high), without copying."""
+        if isinstance(self.data, np.ndarray):
+            data: Any = self.data[low:high]
+        else:
+            data = self.data.slice(low, high - low)
+        rows = slice(low, high)
+        return Vector(self.type, data, _pick(self.valid, rows), _pick(self.errors, rows))
+
     def filter(self, mask: Mask) -> Vector:
         """The rows where the mask is true."""
         if isinstance(self.data, np.ndarray):

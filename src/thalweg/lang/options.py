@@ -12,22 +12,31 @@ from thalweg.plan.query import ALLOWED_OPTIONS, QueryOptions
 
 def query_options(query: ast.Query, text: str) -> QueryOptions:
     """What WITH says."""
+    return QueryOptions(**checked_options(query.options, text, query.at))
+
+
+def checked_options(options: tuple[tuple[str, Any], ...], text: str, at: int) -> dict[str, Any]:
+    """Options by their names, each with a value it can have."""
     chosen: dict[str, Any] = {}
-    for key, value in query.options:
+    for key, value in options:
         name = key.lower()
         allowed = ALLOWED_OPTIONS.get(name)
         if allowed is None:
             raise UnknownName(
                 f"unknown option {key}", remedy=did_you_mean(name, ALLOWED_OPTIONS)
-            ).at(text, *place(text, query.at))
+            ).at(text, *place(text, at))
         try:
             chosen[name] = _option(name, value, allowed)
         except BindError as error:
-            raise error.at(text, *place(text, query.at)) from None
-    return QueryOptions(**chosen)
+            raise error.at(text, *place(text, at)) from None
+    return chosen
 
 
 def _option(name: str, value: Any, allowed: tuple[Any, ...] | type) -> Any:
+    if allowed is float:
+        if isinstance(value, (bool, str)) or not 0 <= value <= 1:
+            raise BindError(f"option {name} takes a share between 0 and 1, not {value!r}")
+        return float(value)
     if isinstance(allowed, type):
         if type(value) is allowed:
             return value

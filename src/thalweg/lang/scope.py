@@ -220,7 +220,9 @@ class Scope:
             args = tuple(self._bind(a, agg) for a in node.expressions)
             if user.arguments is not None:
                 args = self._coerced(node, user.name, args, user.arguments)
-            return UserCall(user.returns, True, user.name, args, user.deterministic)
+            return UserCall(
+                user.returns, True, user.name, args, user.deterministic, user.movable, user.raises
+            )
         return self._call(node, name, node.expressions, agg)
 
     def _coerced(

@@ -106,6 +106,8 @@ class FunctionDef:
     returns: DataType
     arguments: tuple[DataType, ...] | None = None
     deterministic: bool = True
+    movable: bool = True
+    raises: bool | None = None
 
 
 @dataclass(slots=True)

@@ -66,11 +66,17 @@ class Call(Expr):
 
 @dataclass(frozen=True, slots=True)
 class UserCall(Expr):
-    """A registered Python function, looked up by name when it runs."""
+    """A registered Python function, looked up by name when it runs.
+
+    `movable` functions may be called earlier or later than the text says; `raises` says whether
+    they are declared to raise, or never to (None: unknown).
+    """
 
     name: str
     args: tuple[Expr, ...]
     deterministic: bool = True
+    movable: bool = True
+    raises: bool | None = None
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(map(str, self.args))})"

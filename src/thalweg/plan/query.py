@@ -11,7 +11,8 @@ from thalweg.plan.logical import Emit, Scan, Schema, TimeWindow, Window, scans, 
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
     """WITH (...) of a query. Options steer how a query runs, never what it answers, except
-    `history`, which says how much of the past it sees."""
+    `history`, which says how much of the past it sees. `profile` is the share of rows that are
+    asked all predicates of a conjunction."""
 
     filters: str = "auto"
     joins: str = "auto"
@@ -20,6 +21,7 @@ class QueryOptions:
     history: str | None = None
     unbounded: bool = False
     state_limit: int | None = None
+    profile: float | None = None
 
 
 ALLOWED_OPTIONS: dict[str, tuple[Any, ...] | type] = {
@@ -30,6 +32,7 @@ ALLOWED_OPTIONS: dict[str, tuple[Any, ...] | type] = {
     "history": ("replay", "seed", "none"),
     "unbounded": bool,
     "state_limit": int,
+    "profile": float,
 }
 
 

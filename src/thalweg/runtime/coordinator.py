@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from thalweg.adapt.loop import Adaptation
 from thalweg.config import RESULTS_RETAIN
 from thalweg.errors import ConfigError, ThalwegError
 from thalweg.exec import slots
@@ -27,6 +28,7 @@ from thalweg.exec.step import StepResult, StepTask
 from thalweg.exec.upkeep import CleanResult, CleanTask, FoldResult, MergeResult
 from thalweg.plan.catalog import REJECTS, Catalog
 from thalweg.plan.physical import Leaf, QueryPlan, RoutingKind
+from thalweg.plan.query import QueryOptions
 from thalweg.runtime import watermarks
 from thalweg.runtime.limits import enforce
 from thalweg.runtime.report import EpochReport as EpochReport
@@ -83,15 +85,15 @@ class Coordinator:
         self._posted: deque[Callable[[], object]] = deque()
         self._away = 0.0
         self._commit_seconds = 0.0
+        self.adaptation = Adaptation()
         self.results_retain = RESULTS_RETAIN
         self.limits: dict[str, int] = {}
         self.state_limit: int | None = None
 
     # -- registration ------------------------------------------------------------------------
 
-    def add_query(self, name: str, text: str, plan: QueryPlan) -> None:
+    def add_query(self, name: str, text: str, plan: QueryPlan, options: QueryOptions) -> None:
         """A new query sees log entries from now on; a known one goes on where it was."""
-        self.plans[name] = plan
         for leaf in plan.leaves:
             if not leaf.is_table:
                 self.state.streams.setdefault(leaf.relation, StreamState())
@@ -101,6 +103,12 @@ class Coordinator:
             self.state.queries[name] = QueryState(
                 text, first_seq=self.state.next_seq, before=before
             )
+        self.replan(name, plan, options)
+
+    def replan(self, name: str, plan: QueryPlan, options: QueryOptions) -> None:
+        """Run a query by another plan from the next epoch on, its conjunctions as they were."""
+        orders = [tuple(o) for o in self.state.queries[name].orders]
+        self.plans[name] = self.adaptation.watch(name, plan, options, orders)
 
     def keys_of(self, stream: str) -> tuple[Key, ...]:
         """Key indexes wanted on a stream's packs, the most used first."""
@@ -351,6 +359,7 @@ class Coordinator:
                 tuple(
                     (s, *query.evicted.get(s, (floor, floor))) for s, floor in query.floors.items()
                 ),
+                self.adaptation.tactics(name, number, i),
             )
             for i, (low, high) in enumerate(ranges)
         ]  # fmt: skip
@@ -433,6 +442,9 @@ class Coordinator:
                 query.slots.setdefault(slot, []).append(pack)
             for key, count in result.counts.items():
                 query.counts[key] = query.counts.get(key, 0) + count
+        seen = [o for result in results for o in result.observations]
+        self.plans[name] = self.adaptation.learn(name, self.plans[name], number, seen)
+        query.orders = self.adaptation.orders(name)
         if packs:
             self.state.outputs[f"{name}/{number}"] = [p.to_json() for p in packs]
         return packs

@@ -132,6 +132,7 @@ class Outcomes:
             "bound": list(verdict(self.queries[name].bound.root).bounds),
             "approximate_since": query.approximate_since,
             "counts": dict(query.counts),
+            "adapt": self.coordinator.adaptation.report(name),
             "streams": streams,
             "skew": max(marks) - min(marks) if marks else 0,
         }

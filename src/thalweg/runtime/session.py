@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from thalweg.adapt.planlog import Switch
 from thalweg.config import USER_FUNCTION_DEADLINE
 from thalweg.errors import (
     ConfigError,
@@ -101,6 +102,11 @@ class Query:
     def stats(self) -> dict[str, Any]:
         """Counters and sizes as of the last epoch."""
         return self.session.stats_of(self.name)
+
+    @property
+    def plan_log(self) -> list[Switch]:
+        """Every switch of plan, oldest first: why, what it was to bring, and what it brought."""
+        return list(self.session.coordinator.adaptation.log(self.name))
 
     def explain(self) -> str:
         return self.session.explain(self)
@@ -195,7 +201,7 @@ class Session(Outcomes):
         """A table that begins to change is read in another way."""
         for query in self.queries.values():
             if any(leaf.relation == table and leaf.is_table for leaf in query.plan.leaves):
-                self.coordinator.plans[query.name] = self.physical(query.bound)
+                self.coordinator.replan(query.name, self.physical(query.bound), query.bound.options)
 
     def define_view(self, statement: ast.CreateView, text: str) -> ViewDef:
         """A named query for others to read. It is checked now and runs as a part of each."""
@@ -219,14 +225,22 @@ class Session(Outcomes):
         arguments: Sequence[str | DataType] | None = None,
         vectorized: bool = False,
         deterministic: bool = True,
+        movable: bool | None = None,
+        raises: bool | None = None,
     ) -> None:
         """Register a Python function for use in SQL.
 
         A scalar function gets Python values, a vectorised one pyarrow arrays. An exception is an
         error of that row: it is rejected, the query goes on.
+
+        Predicates that call it are asked in whatever order is cheapest. One that is not
+        `deterministic` keeps its place in the text unless it is declared `movable`. With `raises`
+        true everything before it in the text stays before it; false promises that it never
+        raises; unsaid, what stays before it is learned from the rows on which it raised.
         """
         types = None if arguments is None else tuple(_type(a) for a in arguments)
-        definition = FunctionDef(name, _type(returns), types, deterministic)
+        free = deterministic if movable is None else movable
+        definition = FunctionDef(name, _type(returns), types, deterministic, free, raises)
         if name.lower() in (n.lower() for n in self.catalog.functions if n != name):
             raise DuplicateName(f"a function {name} exists already")
         self.catalog.functions[name] = definition
@@ -279,7 +293,7 @@ class Session(Outcomes):
         bound = self._bound(statement, script)
         for stream in bound.streams:  # rejects become a stream when somebody reads them
             self.catalog.streams.setdefault(stream, self.catalog.stream(stream))
-        self.coordinator.add_query(name, text, self.physical(bound))
+        self.coordinator.add_query(name, text, self.physical(bound), bound.options)
         query = Query(name, text, bound, self, callback)
         self.coordinator.state.queries[name].schema = described_schema(query.schema)
         query.sinks = self._sinks(query)

@@ -64,7 +64,8 @@ class QueryState:
     epoch whose output is kept no longer. `before` are the rows its streams had when it came.
     Where a limit of state is reached, rows of a stream before its floor are given up: `evicted`
     has, for the next step, the floor before and the floor now; from `approximate_since` on the
-    output may lack results."""
+    output may lack results. `orders` are those its conjunctions were last run in, `altered` the
+    options that ALTER QUERY has set."""
 
     text: str
     first_seq: int = 0
@@ -84,6 +85,8 @@ class QueryState:
     floors: dict[str, int] = field(default_factory=dict)
     evicted: dict[str, list[int]] = field(default_factory=dict)
     approximate_since: int | None = None
+    orders: list[list[int]] = field(default_factory=list)
+    altered: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -105,6 +108,8 @@ class QueryState:
             "floors": dict(self.floors),
             "evicted": {s: list(e) for s, e in self.evicted.items()},
             "approximate_since": self.approximate_since,
+            "orders": [list(o) for o in self.orders],
+            "altered": dict(self.altered),
         }
 
     @staticmethod

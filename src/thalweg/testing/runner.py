@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thalweg.adapt.loop import Adaptation
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.jobs import Job, Result, execute_all
 from thalweg.fluent.streams import Stream, named
@@ -31,6 +32,7 @@ from thalweg.store import manifest
 from thalweg.store.log import LogEntry, commit_entry
 from thalweg.store.packs import PackCache
 from thalweg.store.storage import MemoryStorage, Storage
+from thalweg.testing.restless import RestlessAdaptation
 
 
 @dataclass(slots=True)
@@ -92,6 +94,9 @@ class Runner:
         state.incarnation += 1
         executor = LocalExecutor(PackCache(self.storage))
         coordinator = Coordinator(self.storage, catalog, executor, state, self.buckets)
+        coordinator.adaptation = Adaptation(self.costs)
+        if self._random is not None:
+            coordinator.adaptation = RestlessAdaptation(self._random.randrange(1 << 30), self.costs)
         coordinator.functions.update(functions)
         session = Session(coordinator, self.storage)
         self.delivery = Delivery(session)

@@ -14,7 +14,7 @@ def can_raise(expr: Expr) -> bool:
 
 def _node_raises(expr: Expr) -> bool:
     if isinstance(expr, UserCall):
-        return True
+        return expr.raises is not False
     if not isinstance(expr, Call) or expr.function == "try_cast":
         return False
     if expr.function == "cast":

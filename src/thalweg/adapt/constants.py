@@ -1,0 +1,96 @@
+"""Every threshold of the adaptive loop, in one place.
+
+They trade overhead against speed of adaptation and against thrashing; none of them can change a
+row of any answer.
+"""
+
+from __future__ import annotations
+
+# -- profiling of filters ----------------------------------------------------------------------
+PROFILE_RATE = 0.01
+"""Share of the rows that are asked all predicates."""
+INDEPENDENT_RATE = 0.005
+"""The same for `independent`, which needs fewer."""
+PROFILE_WINDOW = 1000
+"""Profiled rows that were dropped, and are remembered."""
+SWEEP_WINDOW = 500
+"""Profiled rows after which `sweep` turns to the next predicate."""
+EVIDENCE = 50
+"""Profiled rows below which no ratio is judged."""
+SWEEP_EVIDENCE = 150
+"""The same for `sweep` and `local-swaps`, which begin to count anew after each change."""
+
+# -- slices --------------------------------------------------------------------------------------
+SLICE_SECONDS = 0.02
+"""A slice is as long as filtering takes this time, within the two bounds below."""
+SLICE_ROWS = 2_048
+"""The shortest slice."""
+LONGEST_SLICE_ROWS = 262_144
+
+# -- thrash control ------------------------------------------------------------------------------
+ALPHA = 0.9
+"""A predicate moves forward only if the ratio of the one before it is below this part of its
+own."""
+REVERT_MARGIN = 1.2
+"""A switch after which a row costs this much more than before is taken back."""
+REVERT_ROWS = 4_096
+"""Rows that have to be seen under the new plan before it is judged."""
+METER_SLICES = 2
+"""Slices over which the cost before a switch is measured."""
+BAN_SLICES = 256
+"""For so many slices a reverted order is not tried again."""
+TRANSIENT_EPOCHS = 3
+"""A plan that is left for the one before it within so many epochs was a transient."""
+TRANSIENT_ALPHA = 0.9
+"""Each transient makes `ALPHA` smaller by this factor,"""
+LEAST_ALPHA = 0.5
+"""but never smaller than this."""
+
+# -- costs ---------------------------------------------------------------------------------------
+COST_CALLS = 16
+"""Calls of a predicate over which its cost per row is the median."""
+CALL_SECONDS = 15e-6
+"""What a call takes however few rows it has; not charged to the rows."""
+LEAST_COST = 1e-10
+"""No predicate is taken to be cheaper, so that ratios stay finite."""
+
+# -- auto ----------------------------------------------------------------------------------------
+PROFILE_BUDGET = 0.02
+"""The part of filter time that profiling may take while nothing changes."""
+DRIFT = 0.08
+"""A survival rate that moves this much from where it was when the order was chosen is drift."""
+DRIFT_ROWS = 256
+"""Rows a position has to see before its survival rate is compared."""
+DRIFT_RATE = 0.05
+"""Share of the rows that are profiled after drift, until the window has filled again."""
+DRIFT_CALM = 1.5
+"""Drift that leads to no switch raises the limit for the next by this factor."""
+REFILL_ROWS = 300
+"""Profiled rows that end a burst of profiling."""
+SETTLED_SLICES = 8
+"""Slices after a switch over which survival rates are taken down for comparison."""
+STABLE_SLICES = 64
+"""Slices without a switch after which `auto` looks for something cheaper than A-Greedy."""
+HOPELESS = 0.5
+"""A predicate whose ratio is below this part of every incumbent's is left out of the profile for
+the next `STABLE_SLICES` slices."""
+MANY_PREDICATES = 6
+"""From here on A-Greedy's profile is costly enough that `auto` prefers `sweep` in quiet times."""
+
+# -- plan log ------------------------------------------------------------------------------------
+LOG_LENGTH = 1_000
+"""Switches kept per query."""
+KNOWN_PLANS = 64
+"""Regions of statistics whose best plan is remembered per conjunction."""
+REGION_STEPS = 5
+"""A drop rate falls into one of so many regions."""
+HINDSIGHT_EPOCHS = 512
+"""Epochs whose samples are kept to compute the best static plan in hindsight."""
+HINDSIGHT_ROWS = 128
+"""Profiled rows kept of each."""
+
+# -- profiler ------------------------------------------------------------------------------------
+STATISTIC_EPOCHS = 32
+"""Epochs over which a statistic is averaged."""
+CHANGE = 0.05
+"""A probability that has moved by more than this, and more than chance explains, is announced."""

@@ -1,0 +1,41 @@
+"""Estimates that say how much they rest on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+_Z = 1.96  # of a 95 % interval
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """An estimated value, the observations behind it, and the half-width of its 95 % interval.
+
+    >>> share(50, 100)
+    Estimate(value=0.5, count=100, margin=0.098)
+    """
+
+    value: float
+    count: int
+    margin: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} ± {self.margin:.2g} ({self.count})"
+
+
+def share(part: int, whole: int) -> Estimate:
+    """The probability behind a count: `part` of `whole` independent trials."""
+    if not whole:
+        return Estimate(0.5, 0, 0.5)
+    rate = part / whole
+    return Estimate(rate, whole, round(_Z * sqrt(max(rate * (1 - rate), 0.25 / whole) / whole), 9))
+
+
+def mean(total: float, squares: float, count: int) -> Estimate:
+    """The mean behind a sum and a sum of squares."""
+    if not count:
+        return Estimate(0.0, 0, float("inf"))
+    value = total / count
+    variance = max(squares / count - value * value, 0.0)
+    return Estimate(value, count, _Z * sqrt(variance / count))

@@ -1,0 +1,1 @@
+"""Adaptive ordering of commutative predicates: A-Greedy, its variants, and what they stand on."""

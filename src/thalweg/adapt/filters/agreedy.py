@@ -1,0 +1,74 @@
+"""A-Greedy: keep the greedy invariant over a sliding profile of dropped rows.
+
+Every profiled row is asked all predicates. Under stable statistics the order converges to Static
+Greedy's, whose cost is at most four times the optimum (4/alpha with hysteresis) however the
+predicates are correlated; a violation is repaired in the slice that shows it.
+"""
+
+from __future__ import annotations
+
+from thalweg.adapt.filters.matrix import MatrixView
+from thalweg.adapt.filters.ordering import (
+    Order,
+    Ordering,
+    Settings,
+    Stopwatch,
+    Trigger,
+    dropped,
+)
+from thalweg.adapt.filters.static import cost_of
+from thalweg.adapt.filters.window import ProfileWindow
+from thalweg.exec.tactics import Observation
+
+
+class AGreedy(Ordering):
+    name = "a-greedy"
+    profiles = True
+
+    def __init__(self, settings: Settings, order: Order | None = None) -> None:
+        super().__init__(settings, order)
+        self.window = ProfileWindow(settings.predicates, settings.window)
+        self.matrix = MatrixView(settings.predicates, self.guards)
+        self.matrix.order = list(self.current)
+        self.passed = 0.0
+
+    def _learn(self, seen: Observation) -> None:
+        watch = Stopwatch()
+        rows = dropped(seen)
+        expired = self.window.push(rows)
+        # what passed is forgotten as fast as what was dropped
+        forgotten = len(expired) / max(len(self.window) + len(expired), 1)
+        self.passed += seen.passed - self.passed * forgotten
+        self.overhead.window += watch.lap()
+        self.matrix.add(rows)
+        self.matrix.add(expired, -1)
+        self.overhead.matrix += watch.lap()
+        if len(self.window) >= self.settings.evidence:
+            self._check()
+        self.overhead.repair += watch.lap()
+
+    def _check(self) -> None:
+        costs = self.costs.per_row
+        found = self.matrix.violations(costs, self.settings.alpha)
+        if not found:
+            return
+        position, rival = found[0]
+        order = self.matrix.order
+        had, has = (self.matrix.counts[position, c] / costs[order[c]] for c in (position, rival))
+        trigger = Trigger(
+            "drops per cost", position, order[position], order[rival], float(had), float(has),
+            len(self.window),
+        )  # fmt: skip
+        rows = self.window.rows()
+        self.matrix.repair(position, rows, costs)
+        if not self._adopt(tuple(self.matrix.order), trigger):
+            self.matrix.recount(rows, self.current)
+
+    def predicted(self, order: Order) -> float | None:
+        if len(self.window) < self.settings.evidence:
+            return None
+        return cost_of(order, self.window.rows(), self.costs.per_row, round(self.passed))
+
+    def _restart(self) -> None:
+        self.matrix.guards = self.guards
+        self.matrix.recount(self.window.rows(), self.current)

@@ -1,0 +1,199 @@
+"""Auto: A-Greedy while things move, something cheaper while they do not.
+
+What normal execution shows for nothing, the survival rate at each position, tells when statistics
+drift. Then the stale profile is thrown away and many rows are profiled until it has filled again.
+In quiet times profiling keeps within a budget: fewer rows, no predicate whose statistics cannot
+matter, and with many predicates `sweep` instead of A-Greedy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from thalweg.adapt.constants import (
+    DRIFT,
+    DRIFT_CALM,
+    DRIFT_RATE,
+    DRIFT_ROWS,
+    HOPELESS,
+    KNOWN_PLANS,
+    MANY_PREDICATES,
+    PROFILE_BUDGET,
+    REFILL_ROWS,
+    REGION_STEPS,
+    SETTLED_SLICES,
+    STABLE_SLICES,
+    SWEEP_EVIDENCE,
+    SWEEP_WINDOW,
+)
+from thalweg.adapt.filters.agreedy import AGreedy
+from thalweg.adapt.filters.ordering import Order, Settings, Trigger
+from thalweg.adapt.filters.sweep import Sweep
+from thalweg.exec.frame import Ints
+from thalweg.exec.tactics import Observation
+
+Region = tuple[int, ...]
+
+
+class Auto(AGreedy):
+    name = "auto"
+
+    def __init__(self, settings: Settings, order: Order | None = None) -> None:
+        super().__init__(settings, order)
+        self.sweep: Sweep | None = None
+        self.quiet = 0
+        self.ignored: frozenset[int] = frozenset()
+        self.known: dict[Region, Order] = {}
+        self.patience = np.ones(settings.predicates)
+        self.rate = DRIFT_RATE
+        self._recalled = False
+        self._forget_rates()
+
+    def wanted(self, position: int, dropped_at: Ints) -> np.ndarray:
+        if self.sweep is not None:
+            return self.sweep.wanted(position, dropped_at)
+        return np.full(len(dropped_at), self.current[position] not in self.ignored)
+
+    def _learn(self, seen: Observation) -> None:
+        if seen.order == tuple(self.current):
+            self._notice_drift(seen)
+        before = list(self.current)
+        if self.sweep is not None:
+            self._sweep(seen)
+        else:
+            super()._learn(seen)
+            self._recall()
+        if self.current != before:
+            self._settle_again()
+        else:
+            self._grow_quiet()
+        self.rate = self._chosen_rate(seen)
+
+    # -- drift -------------------------------------------------------------------------------
+
+    def _notice_drift(self, seen: Observation) -> None:
+        """Compare survival rates with those of the first slices under this order."""
+        asked = np.concatenate([[seen.rows], seen.survivors[:-1]])
+        if self._slices < SETTLED_SLICES:
+            self._slices += 1
+            self._asked += asked
+            self._left += seen.survivors
+            return
+        counted = (asked >= DRIFT_ROWS) & (self._asked >= DRIFT_ROWS)
+        expected = self._left / np.maximum(self._asked, 1)
+        found = seen.survivors / np.maximum(asked, 1)
+        noise = 4 * np.sqrt(np.maximum(expected * (1 - expected), 1e-3) / np.maximum(asked, 1))
+        limits = np.maximum(DRIFT * self.patience, noise)
+        moved = counted & (np.abs(found - expected) > limits)
+        if moved.any():
+            self._wake(moved)
+
+    def _wake(self, moved: np.ndarray) -> None:
+        self.window.clear()
+        self.matrix.recount(self.window.rows(), self.current)
+        self.passed = 0.0
+        self.sweep = None
+        self.ignored = frozenset()
+        self.quiet = 0
+        self._recalled = False
+        self.patience[moved] *= DRIFT_CALM  # until a switch shows that it was worth waking
+        self._forget_rates()
+
+    def _forget_rates(self) -> None:
+        self._slices = 0
+        self._asked = np.zeros(self.settings.predicates, np.int64)
+        self._left = np.zeros(self.settings.predicates, np.int64)
+
+    def _settle_again(self) -> None:
+        self.quiet = 0
+        self.sweep = None
+        self.ignored = frozenset()
+        self.patience[:] = 1.0
+        self._forget_rates()
+
+    # -- quiet times -------------------------------------------------------------------------
+
+    def _grow_quiet(self) -> None:
+        self.quiet += 1
+        if self.quiet == SETTLED_SLICES and len(self.window) >= REFILL_ROWS:
+            self._remember()
+        if self.quiet % STABLE_SLICES:
+            return
+        self.ignored = frozenset() if self.ignored else self._hopeless()
+        if self.settings.predicates >= MANY_PREDICATES and self.sweep is None:
+            self._begin_sweep()
+
+    def _begin_sweep(self) -> None:
+        settings = replace(
+            self.settings, window=SWEEP_WINDOW, evidence=SWEEP_EVIDENCE, guards=self.guards
+        )
+        self.sweep = Sweep(settings, tuple(self.current))
+        self.sweep.costs = self.costs
+        self.sweep.overhead = self.overhead
+
+    def _sweep(self, seen: Observation) -> None:
+        assert self.sweep is not None
+        self.sweep.banned = self.banned
+        self.sweep._learn(seen)
+        if self.sweep.switches:
+            found = self.sweep.switches[-1]
+            self.sweep.switches.clear()
+            self._adopt(found.new, found.trigger)
+            self.window.clear()
+            self.matrix.guards = self.guards
+            self.matrix.recount(self.window.rows(), self.current)
+
+    def _hopeless(self) -> frozenset[int]:
+        """Predicates so far from any earlier place that their statistics cannot matter."""
+        if len(self.window) < REFILL_ROWS:
+            return frozenset()
+        ratios = self.matrix.counts / self.costs.per_row[self.matrix.order]
+        own = np.diagonal(ratios)
+        return frozenset(
+            self.matrix.order[j]
+            for j in range(1, len(own))
+            if (ratios[:j, j] < HOPELESS * own[:j]).all()
+        )
+
+    def _chosen_rate(self, seen: Observation) -> float:
+        if self.sweep is None and len(self.window) < REFILL_ROWS:
+            return max(DRIFT_RATE, self.settings.rate)
+        costs = self.costs.per_row
+        if self.sweep is not None:
+            extra = float(costs[self.current[self.sweep.stage]])
+        else:
+            extra = float(sum(costs[i] for i in self.current[1:] if i not in self.ignored))
+        if not extra or not seen.rows:
+            return self.settings.rate
+        spent = self.costs.total(seen.evaluated) / seen.rows
+        return min(self.settings.rate, PROFILE_BUDGET * spent / extra)
+
+    # -- known plans -------------------------------------------------------------------------
+
+    def _region(self) -> Region:
+        """Where the statistics are: the drop rate of each predicate, coarsely."""
+        rows = self.window.rows()
+        return tuple(int(r * REGION_STEPS + 0.5) for r in rows.mean(0))
+
+    def _remember(self) -> None:
+        if len(self.known) >= KNOWN_PLANS:
+            self.known.pop(next(iter(self.known)))
+        self.known[self._region()] = tuple(self.current)
+
+    def _recall(self) -> None:
+        """A plan that was good for statistics like these is taken up at once."""
+        if self._recalled or len(self.window) < self.settings.evidence:
+            return
+        self._recalled = True
+        plan = self.known.get(self._region())
+        if plan is None or list(plan) == self.current:
+            return
+        trigger = Trigger("known statistics", 0, self.current[0], plan[0], 0, 0, len(self.window))
+        if self._adopt(plan, trigger):
+            self.matrix.recount(self.window.rows(), self.current)
+
+    def _restart(self) -> None:
+        super()._restart()
+        self._settle_again()

@@ -1,0 +1,81 @@
+"""What the best static order would have cost: the return on adapting."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from thalweg.adapt.constants import HINDSIGHT_EPOCHS, HINDSIGHT_ROWS
+from thalweg.adapt.filters.guards import Guards
+from thalweg.adapt.filters.ordering import Order, dropped
+from thalweg.adapt.filters.static import best_order, cost_of
+from thalweg.adapt.filters.window import Drops
+from thalweg.exec.frame import Ints
+from thalweg.exec.tactics import UNKNOWN, Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Hindsight:
+    """Costs per row over all that was seen: as run (profiling included), under the best order that
+    never changes, and under the order of the text. `static` and `written` are estimates from
+    profiled rows, `adaptive` counts what was evaluated."""
+
+    rows: int
+    adaptive: float
+    static: float
+    order: Order
+    written: float
+
+    @property
+    def gain(self) -> float:
+        """The return on adapting: above 1 it paid."""
+        return self.static / self.adaptive if self.adaptive else 1.0
+
+
+class Memory:
+    """A sample of the profile of each epoch, and how many rows stood behind it."""
+
+    def __init__(self, predicates: int) -> None:
+        self._samples: deque[tuple[Drops, float]] = deque(maxlen=HINDSIGHT_EPOCHS)
+        self._fresh: list[Drops] = []
+        self._passed = self._rows = 0
+        self.rows = 0
+        self.evaluated: Ints = np.zeros(predicates, np.int64)
+
+    def add(self, seen: Observation) -> None:
+        self.rows += seen.rows
+        self._rows += seen.rows
+        self.evaluated += seen.evaluated + seen.extra
+        complete = (seen.profile != UNKNOWN).all(1)
+        self._fresh.append(dropped(seen)[complete])
+        self._passed += seen.passed
+
+    def end_epoch(self) -> None:
+        """Keep some rows, each standing for as many as it was drawn from."""
+        drops = np.concatenate(self._fresh) if self._fresh else np.empty((0, 0), np.bool_)
+        sampled = len(drops) + self._passed
+        if sampled and drops.shape[1]:
+            kept = np.concatenate([drops, np.zeros((self._passed, drops.shape[1]), np.bool_)])
+            if len(kept) > HINDSIGHT_ROWS:
+                kept = kept[np.linspace(0, len(kept) - 1, HINDSIGHT_ROWS).astype(np.int64)]
+            self._samples.append((kept, self._rows / len(kept)))
+            self._rows = self._passed = 0
+            self._fresh = []
+
+    def judged(self, costs: npt.NDArray[np.float64], guards: Guards) -> Hindsight | None:
+        if not self._samples:
+            return None
+        rows = np.concatenate([s for s, _ in self._samples])
+        weights = np.concatenate([np.full(len(s), w) for s, w in self._samples])
+        order = best_order(rows, costs, guards, weights)
+        written = tuple(range(len(costs)))
+        return Hindsight(
+            self.rows,
+            float((self.evaluated * costs).sum() / max(self.rows, 1)),
+            cost_of(order, rows, costs, weights=weights),
+            order,
+            cost_of(written, rows, costs, weights=weights),
+        )

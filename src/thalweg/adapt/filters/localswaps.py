@@ -1,0 +1,83 @@
+"""LocalSwaps: compare each predicate with its neighbour, and swap them if they are out of order.
+
+A profiled row costs at most one extra evaluation. The order may stay in a local optimum up to n
+times worse than the best.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from thalweg.adapt.filters.ordering import Order, Ordering, Settings, Stopwatch, Trigger
+from thalweg.exec.frame import Ints
+from thalweg.exec.tactics import DROPPED, Observation
+
+
+class LocalSwaps(Ordering):
+    name = "local-swaps"
+    profiles = True
+
+    def __init__(self, settings: Settings, order: Order | None = None) -> None:
+        super().__init__(settings, order)
+        self.positions: Ints = np.empty(0, np.int64)
+        self.also = np.empty(0, np.bool_)
+
+    def wanted(self, position: int, dropped_at: Ints) -> np.ndarray:
+        return np.equal(dropped_at, position - 1)
+
+    def _learn(self, seen: Observation) -> None:
+        if self.settings.predicates < 2 or seen.order != tuple(self.current):
+            return
+        watch = Stopwatch()
+        drops = seen.profile[:, self.current] == DROPPED
+        if not len(drops):
+            return
+        first = drops.argmax(1)
+        following = np.minimum(first + 1, self.settings.predicates - 1)
+        also = drops[np.arange(len(drops)), following] & (following > first)
+        self.positions = np.concatenate([self.positions, first])[-self.settings.window :]
+        self.also = np.concatenate([self.also, also])[-self.settings.window :]
+        self.overhead.window += watch.lap()
+        own, rival = self._counts()
+        self.overhead.matrix += watch.lap()
+        self._check(own, rival)
+        self.overhead.repair += watch.lap()
+
+    def _counts(self) -> tuple[Ints, Ints]:
+        """Per position i the rows dropped there, and the rows that the predicate after it would
+        drop if it came first: the two diagonals of the matrix view."""
+        n = self.settings.predicates
+        own = np.bincount(self.positions, minlength=n)
+        both = np.bincount(self.positions[self.also], minlength=n)
+        return own[:-1], own[1:] + both[:-1]
+
+    def _check(self, own: Ints, rival: Ints) -> None:
+        """Swap the first pair out of order, then look again: what its swap makes meaningless is
+        forgotten, so the loop ends."""
+        while True:
+            costs = self.costs.per_row[self.current]
+            had, has = own / costs[:-1], rival / costs[1:]
+            enough = own + rival >= self.settings.evidence
+            found = [
+                int(i)
+                for i in np.flatnonzero(enough & (had < self.settings.alpha * has))
+                if self.current[i] not in self.guards[self.current[i + 1]]
+            ]
+            if not found:
+                return
+            i = found[0]
+            order = list(self.current)
+            order[i], order[i + 1] = order[i + 1], order[i]
+            trigger = Trigger(
+                "drops per cost of neighbours", i, self.current[i], self.current[i + 1],
+                float(had[i]), float(has[i]), int(own[i] + rival[i]),
+            )  # fmt: skip
+            if not self._adopt(tuple(order), trigger):
+                return
+            still = np.abs(self.positions - i) > 1
+            self.positions, self.also = self.positions[still], self.also[still]
+            own, rival = self._counts()
+
+    def _restart(self) -> None:
+        self.positions = np.empty(0, np.int64)
+        self.also = np.empty(0, np.bool_)

@@ -1,0 +1,221 @@
+"""What all filter orderings share: sampling, costs, guards, and the record of switches."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import numpy as np
+import numpy.typing as npt
+
+from thalweg.adapt.constants import (
+    ALPHA,
+    EVIDENCE,
+    LONGEST_SLICE_ROWS,
+    PROFILE_RATE,
+    PROFILE_WINDOW,
+    SLICE_ROWS,
+    SLICE_SECONDS,
+)
+from thalweg.adapt.filters.costs import CostBook
+from thalweg.adapt.filters.guards import Guards, free, learned, respected
+from thalweg.adapt.filters.window import Drops
+from thalweg.exec.frame import Ints
+from thalweg.exec.tactics import DROPPED, Observation
+
+Order = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What an ordering is made for: how many predicates, which of them guard others, and how
+    eagerly it looks. `learns` says per predicate whether errors may reveal further guards;
+    `injected` are costs per row that replace measured ones."""
+
+    predicates: int
+    guards: Guards = ()
+    learns: tuple[bool, ...] = ()
+    injected: tuple[float, ...] | None = None
+    rate: float = PROFILE_RATE
+    window: int = PROFILE_WINDOW
+    alpha: float = ALPHA
+    evidence: int = EVIDENCE
+
+    def __post_init__(self) -> None:
+        if not self.guards:
+            object.__setattr__(self, "guards", free(self.predicates))
+        if not self.learns:
+            object.__setattr__(self, "learns", (False,) * self.predicates)
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """Why an order was left: which statistic of whom moved past whose.
+
+    At `position` the incumbent's value was `had`, the challenger's `has` (drops per unit of cost
+    in the profile, unless `statistic` says otherwise), over `evidence` profiled rows.
+    """
+
+    statistic: str
+    position: int
+    incumbent: int
+    challenger: int
+    had: float
+    has: float
+    evidence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reorder:
+    """One change of order; `predicted` are the costs per row of the old and the new order by the
+    profile at that moment, where the ordering keeps one."""
+
+    old: Order
+    new: Order
+    trigger: Trigger
+    predicted: tuple[float, float] | None = None
+
+
+@dataclass(slots=True)
+class Overhead:
+    """Seconds that adapting took, by its four components, and extra evaluations made."""
+
+    profile: float = 0.0
+    window: float = 0.0
+    matrix: float = 0.0
+    repair: float = 0.0
+    extra: int = 0
+
+    @property
+    def total(self) -> float:
+        return self.profile + self.window + self.matrix + self.repair
+
+
+class Ordering:
+    """Base of all orderings; on its own it keeps the order it was given (`fixed`)."""
+
+    name = "fixed"
+
+    def __init__(self, settings: Settings, order: Order | None = None) -> None:
+        self.settings = settings
+        self.guards = settings.guards
+        chosen = range(settings.predicates) if order is None else order
+        self.current: list[int] = respected(self.guards, list(chosen))
+        self.costs = CostBook(settings.predicates, settings.injected)
+        self.rate = settings.rate if self.profiles else 0.0
+        self.switches: list[Reorder] = []
+        self.banned: frozenset[Order] = frozenset()
+        self.overhead = Overhead()
+        self._row_seconds = 0.0
+        self._random = np.random.default_rng(0)
+
+    profiles = False
+    """Whether it needs a sample."""
+
+    # -- what the executor asks --------------------------------------------------------------
+
+    @property
+    def order(self) -> list[int]:
+        return self.current
+
+    def slice_rows(self) -> int:
+        if self.settings.injected is not None or not self._row_seconds:
+            return SLICE_ROWS
+        return int(np.clip(SLICE_SECONDS / self._row_seconds, SLICE_ROWS, LONGEST_SLICE_ROWS))
+
+    def sample(self, rows: int) -> Ints:
+        """A Bernoulli sample, drawn by its gaps."""
+        if self.rate >= 1.0:
+            return np.arange(rows)
+        if self.rate <= 0.0 or not rows:
+            return np.empty(0, np.int64)
+        expected = int(rows * self.rate)
+        places = np.cumsum(self._random.geometric(self.rate, expected + 4)) - 1
+        while places[-1] < rows:
+            more = self._random.geometric(self.rate, expected // 4 + 4)
+            places = np.concatenate([places, places[-1] + np.cumsum(more)])
+        return places[places < rows].astype(np.int64)
+
+    def wanted(self, position: int, dropped_at: Ints) -> npt.NDArray[np.bool_]:
+        return np.ones(len(dropped_at), np.bool_)
+
+    def observe(self, seen: Observation) -> None:
+        if seen.rows:
+            spent = float(seen.seconds.sum()) / seen.rows
+            self._row_seconds = spent if not self._row_seconds else (
+                0.75 * self._row_seconds + 0.25 * spent
+            )  # fmt: skip
+        self.costs.add(seen)
+        self.overhead.profile += float(seen.extra_seconds.sum())
+        self.overhead.extra += int(seen.extra.sum())
+        self._learn_guards(seen)
+        self._learn(seen)
+
+    # -- what the driver asks ----------------------------------------------------------------
+
+    def fork(self, seed: int) -> Ordering:
+        """A copy for one task, which samples by its own seed."""
+        copy = deepcopy(self)
+        copy._random = np.random.default_rng(seed)
+        copy.switches = []
+        copy.overhead = Overhead()
+        return copy
+
+    def force(self, order: Order) -> None:
+        """Take another order, whatever the statistics say (reverts, known plans, tests)."""
+        self.current = respected(self.guards, list(order))
+        self._restart()
+
+    def predicted(self, order: Order) -> float | None:
+        """Cost per row of an order by the present profile, if there is one."""
+        return None
+
+    # -- for subclasses ----------------------------------------------------------------------
+
+    def _learn(self, seen: Observation) -> None:
+        """Take in what a slice has shown, and perhaps adopt another order."""
+
+    def _restart(self) -> None:
+        """The order was changed from outside: forget what depended on it."""
+
+    def _adopt(self, new: Order, trigger: Trigger) -> bool:
+        """Switch, unless the plan log has banned the order."""
+        old = tuple(self.current)
+        if new == old or new in self.banned:
+            return False
+        before, after = self.predicted(old), self.predicted(new)
+        costs = None if before is None or after is None else (before, after)
+        self.current = list(new)
+        self.switches.append(Reorder(old, new, trigger, costs))
+        return True
+
+    def _learn_guards(self, seen: Observation) -> None:
+        found = learned(self.guards, seen.profile, self.settings.learns)
+        if found == self.guards:
+            return
+        self.guards = found
+        self.settings = replace(self.settings, guards=found)
+        order = tuple(respected(found, self.current))
+        moved = next((i for i, number in enumerate(order) if number != self.current[i]), 0)
+        trigger = Trigger("a guard was found", moved, self.current[moved], order[moved], 0, 0, 1)
+        self._adopt(order, trigger)
+        self._restart()
+
+
+def dropped(seen: Observation) -> Drops:
+    """The profile as drops: rows on which a predicate errs are not dropped by it."""
+    found: Drops = seen.profile == DROPPED
+    return found
+
+
+class Stopwatch:
+    """Adds the time since it was last asked to one component after another."""
+
+    def __init__(self) -> None:
+        self._last = perf_counter()
+
+    def lap(self) -> float:
+        now = perf_counter()
+        spent, self._last = now - self._last, now
+        return spent

@@ -1,0 +1,186 @@
+"""One conjunction of a running query, as the driver sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from thalweg.adapt.constants import (
+    BAN_SLICES,
+    LEAST_ALPHA,
+    METER_SLICES,
+    REVERT_MARGIN,
+    REVERT_ROWS,
+    TRANSIENT_ALPHA,
+)
+from thalweg.adapt.filters.hindsight import Hindsight, Memory
+from thalweg.adapt.filters.ordering import Order, Ordering, Reorder
+from thalweg.adapt.filters.static import greedy_order
+from thalweg.adapt.planlog import KEPT, PENDING, REVERTED, PlanLog, Switch
+from thalweg.exec.tactics import Observation
+from thalweg.plan.conjunctions import Ordered
+
+
+class FilterWatch:
+    """The Re-optimizer of one conjunction.
+
+    The ordering runs in tasks, as forks, and adapts there between slices. Here the same
+    observations are taken in again, in one sequence, so that what all tasks have seen decides with
+    which order the next epoch begins. A switch is judged by what rows cost after it against what
+    the old order would have cost by then, and reverted if that was less.
+    """
+
+    def __init__(self, conjunction: Ordered, ordering: Ordering, log: PlanLog) -> None:
+        self.conjunction = conjunction
+        self.ordering = ordering
+        self.log = log
+        self.memory = Memory(len(conjunction.predicates))
+        self.texts = tuple(str(p) for p in conjunction.predicates)
+        self.subject = " AND ".join(self.texts)
+        self._meter: list[tuple[float, int]] = []
+        self._trial: _Trial | None = None
+        self._banned: dict[Order, int] = {}
+
+    @property
+    def plan(self) -> Order:
+        return tuple(self.ordering.order)
+
+    def candidates(self) -> Sequence[Order]:
+        window = getattr(self.ordering, "window", None)
+        if window is None or not len(window):
+            return [self.plan]
+        greedy = greedy_order(window.rows(), self.ordering.costs.per_row, self.ordering.guards)
+        return list(dict.fromkeys([self.plan, greedy]))
+
+    def cost(self, plan: Order) -> float | None:
+        return self.ordering.predicted(plan)
+
+    def absorb(self, seen: Observation, epoch: int) -> Sequence[Switch]:
+        self.memory.add(seen)
+        before = self.ordering.switches[:]
+        self._measure(seen)
+        self._age_bans()
+        self.ordering.observe(seen)
+        fresh = self.ordering.switches[len(before) :]
+        found = [self._log(reorder, epoch) for reorder in fresh]
+        self.ordering.switches.clear()
+        return found + self._judge_trial(epoch)
+
+    def hindsight(self) -> Hindsight | None:
+        """What would the best static order have cost?"""
+        return self.memory.judged(self.ordering.costs.per_row, self.ordering.guards)
+
+    # -- measuring ---------------------------------------------------------------------------
+
+    def measured(self, seen: Observation) -> float:
+        """What the rows of a slice cost in all: seconds, or units of injected costs."""
+        if self.ordering.settings.injected is not None:
+            return self.ordering.costs.total(seen.evaluated)
+        return float(seen.seconds.sum())
+
+    def _measure(self, seen: Observation) -> None:
+        cost = self.measured(seen)
+        if self._trial is not None and seen.order == self._trial.new:
+            self._trial.cost += cost
+            self._trial.rows += seen.rows
+        if seen.order == self.plan:
+            self._meter = [*self._meter[-METER_SLICES + 1 :], (cost, seen.rows)]
+
+    def _recent(self) -> float | None:
+        rows = sum(r for _, r in self._meter)
+        return sum(c for c, _ in self._meter) / rows if rows else None
+
+    # -- switches ----------------------------------------------------------------------------
+
+    def _log(self, reorder: Reorder, epoch: int) -> Switch:
+        why = reorder.trigger
+        switch = Switch(
+            epoch,
+            self.subject,
+            tuple(self.texts[i] for i in reorder.old),
+            tuple(self.texts[i] for i in reorder.new),
+            why.statistic,
+            self.texts[why.incumbent],
+            self.texts[why.challenger],
+            why.had,
+            why.has,
+            why.evidence,
+            reorder.predicted,
+            self._recent(),
+        )
+        self._close_trial(KEPT)
+        self.log.add(switch)
+        self._damp(switch)
+        if switch.before is not None:
+            self._trial = _Trial(switch, reorder.old, reorder.new, reorder.predicted)
+        self._meter = []
+        return switch
+
+    def _damp(self, switch: Switch) -> None:
+        """Pairs that caused transients have to differ by more before they cause a switch again."""
+        times = self.log.transients[switch.pair]
+        if times:
+            alpha = max(self.ordering.settings.alpha * TRANSIENT_ALPHA, LEAST_ALPHA)
+            self.ordering.settings = replace(self.ordering.settings, alpha=alpha)
+
+    def _judge_trial(self, epoch: int) -> list[Switch]:
+        trial = self._trial
+        if trial is None or trial.rows < REVERT_ROWS:
+            return []
+        after = trial.cost / trial.rows
+        trial.switch.after = after
+        if after <= self._old_by_now(trial) * REVERT_MARGIN or trial.new != self.plan:
+            self._close_trial(KEPT)
+            return []
+        trial.switch.outcome = REVERTED
+        self._trial = None
+        self._ban(trial.new)
+        self.ordering.force(trial.old)
+        back = Switch(
+            epoch, self.subject, trial.switch.new, trial.switch.old, "measured cost per row",
+            trial.switch.challenger, trial.switch.incumbent, after, self._old_by_now(trial), 0,
+            outcome=KEPT,
+        )  # fmt: skip
+        self.log.add(back)
+        self._meter = []
+        return [back]
+
+    def _old_by_now(self, trial: _Trial) -> float:
+        """What a row would cost under the old order by now: what it did cost, moved as far as the
+        profile says that statistics have moved."""
+        before = trial.switch.before
+        assert before is not None
+        now = self.ordering.predicted(trial.old)
+        if trial.predicted is None or now is None or not trial.predicted[0]:
+            return before
+        return max(before, before * now / trial.predicted[0])
+
+    def _close_trial(self, outcome: str) -> None:
+        if self._trial is not None and self._trial.switch.outcome == PENDING:
+            self._trial.switch.outcome = outcome
+        self._trial = None
+
+    def _ban(self, order: Order) -> None:
+        self._banned[order] = BAN_SLICES
+        self.ordering.banned = frozenset(self._banned)
+
+    def _age_bans(self) -> None:
+        if self._banned:
+            self._banned = {o: n - 1 for o, n in self._banned.items() if n > 1}
+            self.ordering.banned = frozenset(self._banned)
+
+
+class _Trial:
+    """A switch that has still to show whether it pays."""
+
+    __slots__ = ("cost", "new", "old", "predicted", "rows", "switch")
+
+    def __init__(
+        self, switch: Switch, old: Order, new: Order, predicted: tuple[float, float] | None
+    ) -> None:
+        self.switch = switch
+        self.old = old
+        self.new = new
+        self.predicted = predicted
+        self.cost = 0.0
+        self.rows = 0

@@ -1,0 +1,167 @@
+"""The adaptive loop of an engine: what to watch in each query, and what to change in its plan.
+
+All of it is soft state of the driver. Orders that were chosen are handed back to be kept with the
+query, so that a restart begins where the engine stopped; everything else is learned again.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from thalweg.adapt.filters.catalog import make_ordering, usual_settings
+from thalweg.adapt.filters.ordering import Order, Ordering, Overhead, Settings
+from thalweg.adapt.filters.watch import FilterWatch
+from thalweg.adapt.planlog import PlanLog
+from thalweg.adapt.profiler import Profiler
+from thalweg.exec.tactics import Conjunction, Observation, Tactic
+from thalweg.plan.conjunctions import Ordered, orderable, reordered
+from thalweg.plan.physical import QueryPlan
+from thalweg.plan.query import QueryOptions
+
+SELECTIVITY = "selectivity"
+
+
+@dataclass(slots=True)
+class Watched:
+    """What is watched of one query."""
+
+    filters: list[FilterWatch] = field(default_factory=list)
+    log: PlanLog = field(default_factory=PlanLog)
+    overhead: Overhead = field(default_factory=Overhead)
+    filter_seconds: float = 0.0
+
+
+class Adaptation:
+    """Executor hooks: `tactics` before a step, `learn` after it."""
+
+    def __init__(self, costs: Mapping[str, float] | None = None) -> None:
+        self.costs = dict(costs or {})
+        self.profiler = Profiler()
+        self.queries: dict[str, Watched] = {}
+
+    # -- what is watched ---------------------------------------------------------------------
+
+    def watch(
+        self, name: str, plan: QueryPlan, options: QueryOptions, orders: Iterable[Order] = ()
+    ) -> QueryPlan:
+        """Begin to watch a query, from orders that served it before; the plan that uses them."""
+        self.forget(name)
+        found = Watched()
+        known = list(orders)
+        for i, conjunction in enumerate(orderable(plan)):
+            order = known[i] if i < len(known) else None
+            count = len(conjunction.predicates)
+            if order is not None and sorted(order) != list(range(count)):
+                order = None  # of another text
+            ordering = self._ordering(conjunction, options, order)
+            found.filters.append(FilterWatch(conjunction, ordering, found.log))
+            plan = reordered(plan, conjunction.predicates, tuple(ordering.order))
+            for text in found.filters[-1].texts:
+                self.profiler.ask((name, text, SELECTIVITY))
+        self.queries[name] = found
+        return plan
+
+    def forget(self, name: str) -> None:
+        for watch in self.queries.pop(name, Watched()).filters:
+            for text in watch.texts:
+                self.profiler.release((name, text, SELECTIVITY))
+
+    def _ordering(
+        self, conjunction: Ordered, options: QueryOptions, order: Order | None
+    ) -> Ordering:
+        texts = [str(p) for p in conjunction.predicates]
+        injected = None
+        if any(t in self.costs for t in texts):
+            injected = tuple(self.costs.get(t, 1.0) for t in texts)
+        settings = Settings(len(texts), conjunction.guards, conjunction.learns, injected)
+        settings = usual_settings(options.filters, settings, options.profile)
+        return make_ordering(options.filters, settings, order)
+
+    # -- hooks of the executor ---------------------------------------------------------------
+
+    def tactics(self, name: str, epoch: int, part: int) -> tuple[tuple[Conjunction, Tactic], ...]:
+        """Forks of the orderings for one task, seeded so that a retry samples the same rows."""
+        watched = self.queries.get(name)
+        if watched is None:
+            return ()
+        seed = zlib.crc32(f"{name}/{epoch}/{part}".encode())
+        return tuple(
+            (w.conjunction.predicates, w.ordering.fork(seed + i))
+            for i, w in enumerate(watched.filters)
+        )
+
+    def learn(
+        self, name: str, plan: QueryPlan, epoch: int, seen: Sequence[tuple[int, Observation]]
+    ) -> QueryPlan:
+        """Take in what the tasks of an epoch have seen; the plan for the next one."""
+        watched = self.queries.get(name)
+        if watched is None:
+            return plan
+        for number, observation in seen:
+            watched.filters[number].absorb(observation, epoch)
+        for number, watch in enumerate(watched.filters):
+            mine = [o for n, o in seen if n == number]
+            watched.filter_seconds += sum(float(o.seconds.sum()) for o in mine)
+            if mine:
+                self._record(name, watch, mine)
+                watch.memory.end_epoch()
+                plan = reordered(plan, watch.conjunction.predicates, watch.plan)
+        return plan
+
+    def _record(self, name: str, watch: FilterWatch, seen: Sequence[Observation]) -> None:
+        """Selectivities as execution shows them: each predicate at its place in the order."""
+        asked = np.sum([o.evaluated for o in seen], axis=0)
+        left = np.zeros(len(watch.texts), np.int64)
+        for one in seen:
+            for position, number in enumerate(one.order):
+                left[number] += one.survivors[position] if one.evaluated[number] else 0
+        for i, text in enumerate(watch.texts):
+            self.profiler.record((name, text, SELECTIVITY), int(left[i]), int(asked[i]))
+
+    # -- what others ask ---------------------------------------------------------------------
+
+    def orders(self, name: str) -> list[list[int]]:
+        """The orders in force, to be kept with the query."""
+        watched = self.queries.get(name)
+        return [] if watched is None else [list(w.plan) for w in watched.filters]
+
+    def log(self, name: str) -> PlanLog:
+        found = self.queries.get(name)
+        return PlanLog() if found is None else found.log
+
+    def report(self, name: str) -> dict[str, Any]:
+        """Counters and estimates of a query's adaptation, for `Query.stats()`."""
+        watched = self.queries.get(name)
+        if watched is None:
+            return {}
+        filters = [self._filter_report(name, w) for w in watched.filters]
+        return {"switches": watched.log.count, "filters": filters}
+
+    def _filter_report(self, name: str, watch: FilterWatch) -> dict[str, Any]:
+        ordering, hindsight = watch.ordering, watch.hindsight()
+        spent = ordering.overhead
+        return {
+            "ordering": ordering.name,
+            "order": [watch.texts[i] for i in watch.plan],
+            "profile_rate": ordering.rate,
+            "costs": dict(zip(watch.texts, ordering.costs.per_row.tolist(), strict=True)),
+            "selectivities": {
+                t: self.profiler.estimate((name, t, SELECTIVITY)) for t in watch.texts
+            },
+            "overhead": {
+                "profile": spent.profile,
+                "window": spent.window,
+                "matrix": spent.matrix,
+                "repair": spent.repair,
+                "extra_evaluations": spent.extra,
+            },
+            "return_on_adapting": None if hindsight is None else hindsight.gain,
+            "best_static_order": (
+                None if hindsight is None else [watch.texts[i] for i in hindsight.order]
+            ),
+        }

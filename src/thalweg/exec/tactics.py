@@ -1,0 +1,73 @@
+"""What may change while a task runs: in which order the predicates of a conjunction are asked.
+
+A tactic is a small picklable value that the driver sends along with a task. The executor asks it
+before each slice of rows, and tells it afterwards what the slice has shown; it may choose another
+order for the next slice. Rows and rejects never depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from thalweg.exec.frame import Ints
+from thalweg.plan.expr import Predicate
+
+PASSED, DROPPED, ERRED, UNKNOWN = 0, 1, 2, -1
+Verdicts = npt.NDArray[np.int8]
+"""Per profiled row and predicate (in text order) one of the four above."""
+Conjunction = tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What one slice has shown. Arrays are by predicate in text order, except `survivors`.
+
+    `order` is the order it ran in; `evaluated` counts the evaluations the answer needed, `extra`
+    those made for the profile alone, `seconds` and `extra_seconds` what both took. `survivors[k]`
+    rows were left after position k. `profile` holds the rows of the sample that were dropped,
+    `passed` counts the others.
+    """
+
+    order: tuple[int, ...]
+    rows: int
+    evaluated: Ints
+    extra: Ints
+    seconds: npt.NDArray[np.float64]
+    extra_seconds: npt.NDArray[np.float64]
+    survivors: Ints
+    profile: Verdicts
+    passed: int = 0
+
+
+class Tactic(Protocol):
+    """Orders one conjunction while it runs."""
+
+    @property
+    def order(self) -> Sequence[int]:
+        """The predicates (numbered in text order) in the order to ask them."""
+        ...
+
+    def slice_rows(self) -> int:
+        """How many rows to process before looking again."""
+        ...
+
+    def sample(self, rows: int) -> Ints:
+        """Which rows of the next slice are profiled, in ascending order."""
+        ...
+
+    def wanted(self, position: int, dropped_at: Ints) -> npt.NDArray[np.bool_]:
+        """Which profiled rows to ask the predicate at `position` as well, though they were dropped
+        at positions `dropped_at` before it (such rows only)."""
+        ...
+
+    def observe(self, observation: Observation) -> None: ...
+
+
+def conjunction(predicates: Sequence[Predicate]) -> Conjunction:
+    """The predicates in text order: what a tactic is known by, whatever the plan's order."""
+    return tuple(sorted(predicates, key=lambda p: p.position))
