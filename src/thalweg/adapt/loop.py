@@ -134,6 +134,15 @@ class Adaptation:
         found = self.queries.get(name)
         return PlanLog() if found is None else found.log
 
+    def costs_of(self, name: str) -> dict[str, float]:
+        """What the predicates of a query's conjunctions cost per row, by their text."""
+        watched = self.queries.get(name, Watched())
+        return {
+            text: float(cost)
+            for w in watched.filters
+            for text, cost in zip(w.texts, w.ordering.costs.per_row, strict=True)
+        }
+
     def report(self, name: str) -> dict[str, Any]:
         """Counters and estimates of a query's adaptation, for `Query.stats()`."""
         watched = self.queries.get(name)

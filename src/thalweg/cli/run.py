@@ -20,7 +20,7 @@ from thalweg.cli.explain import plan_session, show
 from thalweg.cli.script import placed_in, read_script
 from thalweg.errors import ConfigError, QueryFailed, SourceError
 from thalweg.lang.parser import parse
-from thalweg.plan.catalog import REJECTS, StreamDef
+from thalweg.plan.catalog import REJECTS, SYSSTREAM, StreamDef
 from thalweg.runtime.coordinator import EpochReport
 from thalweg.runtime.session import Query
 from thalweg.runtime.state import FAILED as QUERY_FAILED
@@ -75,7 +75,8 @@ def _rehearse(script: str) -> None:
 
 def _check_source(stream: StreamDef) -> None:
     """A folder may be empty, files may come later, but it must be there."""
-    if stream.source.kind == "spark" or stream.name.endswith(REJECTS):
+    own = stream.name == SYSSTREAM or stream.name.endswith(REJECTS)
+    if own or stream.source.kind == "spark":
         return
     if stream.source.kind != "files":
         raise SourceError(

@@ -8,7 +8,7 @@ from typing import Any
 
 from thalweg.errors import ConfigError
 from thalweg.plan.logical import Field, Schema
-from thalweg.plan.types import STRING, TIMESTAMP, DataType
+from thalweg.plan.types import BIGINT, DOUBLE, STRING, TIMESTAMP, DataType
 
 DEFAULT_IDLE = 10_000_000
 
@@ -75,6 +75,18 @@ def rejects_of(stream: StreamDef) -> StreamDef:
     return StreamDef(f"{stream.name}{REJECTS}", (*fields, reason), None, idle=stream.idle)
 
 
+SYSSTREAM = "SysStream"
+
+
+def system_stream() -> StreamDef:
+    """The stream of the engine's own properties; its time is the clock of the epoch."""
+    columns = (
+        ("entity", STRING), ("kind", STRING), ("property", STRING), ("value", DOUBLE),
+        ("epoch", BIGINT),
+    )  # fmt: skip
+    return StreamDef(SYSSTREAM, tuple(Field(n, t, False) for n, t in columns), None)
+
+
 def reason_column(names: Sequence[str]) -> str:
     """A name for the reason that no column of the stream has."""
     return next(n for n in ("reason", "reject_reason", "rejected_because") if n not in names)
@@ -121,6 +133,8 @@ class Catalog:
 
     def relation(self, name: str) -> StreamDef | TableDef | ViewDef | None:
         lowered = name.lower()
+        if lowered == SYSSTREAM.lower():
+            return system_stream()
         if lowered.endswith(REJECTS):
             stream = self.relation(name[: -len(REJECTS)])
             return rejects_of(stream) if isinstance(stream, StreamDef) else None

@@ -36,6 +36,10 @@ ALLOWED_OPTIONS: dict[str, tuple[Any, ...] | type] = {
 }
 
 
+LIVE_OPTIONS = ("filters", "joins", "materialize", "constraints", "state_limit", "profile")
+"""Options that ALTER QUERY may set."""
+
+
 @dataclass(frozen=True, slots=True)
 class SinkSpec:
     """INTO: `files`, `changelog`, `table` (a path), `spark` (a format) or `console`."""

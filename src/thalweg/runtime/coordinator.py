@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import logging
 import time
-import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 from urllib.parse import quote
-
-import numpy as np
 
 from thalweg.adapt.loop import Adaptation
 from thalweg.config import RESULTS_RETAIN
@@ -25,11 +22,12 @@ from thalweg.exec.aggregate import OPENS
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.jobs import Job, Result, UpkeepFailed
 from thalweg.exec.step import StepResult, StepTask
-from thalweg.exec.upkeep import CleanResult, CleanTask, FoldResult, MergeResult
-from thalweg.plan.catalog import REJECTS, Catalog
+from thalweg.exec.upkeep import FoldResult, MergeResult
+from thalweg.plan.catalog import SYSSTREAM, Catalog
 from thalweg.plan.physical import Leaf, QueryPlan, RoutingKind
 from thalweg.plan.query import QueryOptions
 from thalweg.runtime import watermarks
+from thalweg.runtime.intake import Intake
 from thalweg.runtime.limits import enforce
 from thalweg.runtime.report import EpochReport as EpochReport
 from thalweg.runtime.report import growth, state_bytes, tallies
@@ -41,9 +39,10 @@ from thalweg.runtime.retention import (
     merge_tasks,
 )
 from thalweg.runtime.state import FAILED, RUNNING, EngineState, QueryState, StreamState
-from thalweg.store.log import LogEntry, entry_name
+from thalweg.runtime.sysstream import SysStream
+from thalweg.store.log import LogEntry
 from thalweg.store.manifest import State, commit_manifest
-from thalweg.store.packs import FULL_RANGE, Key, PackMeta, arrange, hash_ranges, write_pack
+from thalweg.store.packs import FULL_RANGE, Key, PackMeta, hash_ranges
 from thalweg.store.storage import Storage
 
 log = logging.getLogger("thalweg")
@@ -86,6 +85,10 @@ class Coordinator:
         self._away = 0.0
         self._commit_seconds = 0.0
         self.adaptation = Adaptation()
+        self._system: SysStream | None = None
+        self._intake = Intake(
+            storage, catalog, state, self._run, self.keys_of, self._prefix, self._dropped
+        )
         self.results_retain = RESULTS_RETAIN
         self.limits: dict[str, int] = {}
         self.state_limit: int | None = None
@@ -156,7 +159,9 @@ class Coordinator:
         self._away = 0.0
         before = tallies(self.state)
         acted = self._act()
-        rows, late, rejected = self._take_in(entries, clock)
+        if self._system is None and SYSSTREAM in self.catalog.streams:
+            self._system = SysStream(self.state, self.adaptation)  # counts from here on
+        taken = self._intake.take(entries, clock)
         frontiers = self._advance(clock, close=close, live=live)
         moving = {n: f for n, f in frontiers.items() if f > self.state.queries[n].frontier}
         if not entries and not moving and not acted:
@@ -169,16 +174,34 @@ class Coordinator:
         if any(outputs.values()):
             self.state.clocks[str(number)] = clock
         self._forget_results(clock)
-        self._commit(number, clock)
-        counts = {q: sum(p.rows for p in ps) for q, ps in outputs.items()}
-        seconds = time.perf_counter() - begun
-        own = seconds - self._away
-        return EpochReport(
-            number, rows, counts, late, rejected, seconds, step_seconds, own, outputs,
-            commit_seconds=self._commit_seconds,
+        report = EpochReport(
+            number,
+            taken.rows,
+            {q: sum(p.rows for p in ps) for q, ps in outputs.items()},
+            taken.late,
+            taken.rejected,
+            time.perf_counter() - begun,
+            step_seconds,
+            outputs=outputs,
             state_bytes=state_bytes(self.state),
             **growth(before, tallies(self.state)),
-        )  # fmt: skip
+        )
+        if taken.rows:  # an epoch over SysStream alone must not cause the next one
+            self._publish(report, clock)
+        self._commit(number, clock)
+        report.commit_seconds = self._commit_seconds
+        report.seconds = time.perf_counter() - begun
+        report.own_seconds = report.seconds - self._away
+        return report
+
+    def _publish(self, report: EpochReport, clock: int) -> None:
+        """Add the engine's own properties to SysStream, if somebody reads it."""
+        if self._system is None:
+            return
+        stream = self.state.streams[SYSSTREAM]
+        at = max(clock, stream.max_ts + 1, stream.watermark)
+        table = self._system.table(report.epoch, report)
+        self._intake.publish(SYSSTREAM, table, at, self.state.next_seq - 1, clock)
 
     def _run(self, batches: Sequence[Sequence[Job]]) -> list[list[Result]]:
         begun = time.perf_counter()
@@ -198,80 +221,6 @@ class Coordinator:
             except ThalwegError as error:  # an epoch must not die of it
                 log.warning("a change could not be made: %s", error)
         return acted
-
-    # -- taking entries in -------------------------------------------------------------------
-
-    def _take_in(self, entries: Sequence[LogEntry], clock: int) -> tuple[int, int, int]:
-        rows = rejected = 0
-        dirty: list[CleanTask] = []
-        for entry in entries:
-            for name, packs in entry.packs.items():
-                state = self.state.streams.setdefault(name, StreamState())
-                rows += sum(p.rows for p in packs)
-                for pack in packs:
-                    if pack.rows and pack.min_ts < state.watermark:
-                        dirty.append(self._clean_task(name, pack, state.watermark))
-                    elif pack.rows:
-                        self._add_pack(state, pack, clock)
-            for name, packs in entry.rejects.items():
-                state = self.state.streams.setdefault(name, StreamState())
-                state.rejects += [p.to_json() for p in packs]
-                state.rejected += sum(p.rows for p in packs)
-                rejected += sum(p.rows for p in packs)
-                self._stream_rejects(name, packs, clock)
-            for name, at in entry.heartbeats.items():
-                state = self.state.streams.setdefault(name, StreamState())
-                state.heartbeat = max(state.heartbeat, at)
-            self.state.next_seq = entry.seq + 1
-            self.state.sources[entry.source[0]] = entry.source[1]
-            if str(entry.group) in self.state.groups:
-                self.state.groups[str(entry.group)]["query_id"] = entry.source[0]
-            self._dropped.append(entry_name(entry.seq))
-        late = self._clean(dirty, clock)
-        return rows, late, rejected
-
-    def _add_pack(self, state: StreamState, pack: PackMeta, clock: int) -> None:
-        state.packs.append(pack)
-        state.max_ts = max(state.max_ts, pack.max_ts)
-        state.last_clock = max(state.last_clock, clock)
-        state.rows += pack.rows
-
-    def _stream_rejects(self, name: str, packs: Sequence[PackMeta], clock: int) -> None:
-        """Rejects are a stream as well, for queries that read it."""
-        stream = f"{name}{REJECTS}"
-        if stream not in self.state.streams or stream not in self.catalog.streams:
-            return
-        definition = self.catalog.streams[stream]
-        reason = definition.fields[-1].name
-        for pack in packs:
-            table = self.storage.read_table(pack.name)
-            table = table.append_column(reason, table.column("__reason"))
-            table = table.select([f.name for f in definition.fields])
-            at = np.full(table.num_rows, max(clock, self.state.streams[stream].watermark), np.int64)
-            arranged = arrange(table, at, self.keys_of(stream))
-            name_ = f"{self._prefix('log')}rejects-{uuid.uuid4().hex[:12]}.arrow"
-            meta = write_pack(self.storage, name_, arranged, pack.seq)
-            self._add_pack(self.state.streams[stream], meta, clock)
-
-    def _clean_task(self, name: str, pack: PackMeta, bound: int) -> CleanTask:
-        columns = tuple(f.name for f in self.catalog.streams[name].fields)
-        return CleanTask(name, pack, bound, columns, self.keys_of(name), self._prefix("late"))
-
-    def _clean(self, tasks: list[CleanTask], clock: int) -> int:
-        if not tasks:
-            return 0
-        late = 0
-        for (result,) in self._run([[t] for t in tasks]):
-            assert isinstance(result, CleanResult)
-            state = self.state.streams[result.stream]
-            if result.kept is not None:
-                self._add_pack(state, result.kept, clock)
-            state.rejects.append(result.late.to_json())
-            self._stream_rejects(result.stream, [result.late], clock)
-            state.late += result.late.rows
-            late += result.late.rows
-            self._dropped.append(result.old)
-        return late
 
     # -- advancing time ----------------------------------------------------------------------
 

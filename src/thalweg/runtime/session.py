@@ -26,6 +26,7 @@ from thalweg.lang import ast
 from thalweg.lang.binder import bind, check
 from thalweg.lang.definitions import stream_definition
 from thalweg.lang.moments import moment
+from thalweg.lang.options import checked_options
 from thalweg.lang.parser import parse, parse_query, same_text
 from thalweg.plan.bounded import verdict
 from thalweg.plan.catalog import (
@@ -42,7 +43,7 @@ from thalweg.plan.logical import format_duration, instant_of
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.pipelines import Orders
 from thalweg.plan.planner import plan_query
-from thalweg.plan.query import BoundQuery, SinkSpec
+from thalweg.plan.query import LIVE_OPTIONS, BoundQuery, SinkSpec
 from thalweg.plan.rewrites import optimize
 from thalweg.plan.types import DataType, type_named
 from thalweg.runtime.coordinator import Coordinator
@@ -291,14 +292,15 @@ class Session(Outcomes):
                 remedy="use ALTER QUERY (not available yet), another name or another path",
             )
         bound = self._bound(statement, script)
+        if known is not None and known.altered:
+            bound = replace(bound, options=replace(bound.options, **known.altered))
         for stream in bound.streams:  # rejects become a stream when somebody reads them
             self.catalog.streams.setdefault(stream, self.catalog.stream(stream))
         self.coordinator.add_query(name, text, self.physical(bound), bound.options)
         query = Query(name, text, bound, self, callback)
         self.coordinator.state.queries[name].schema = described_schema(query.schema)
         query.sinks = self._sinks(query)
-        if bound.options.state_limit is not None:
-            self.coordinator.limits[name] = bound.options.state_limit
+        self._limit(query)
         self.queries[name] = query
         self.catalog.views[name] = ViewDef(name, text)  # others may read it like a view
         return query
@@ -358,11 +360,40 @@ class Session(Outcomes):
         if isinstance(statement, ast.Invoke):
             at = None if statement.moment is None else moment(statement.moment, text)
             return self._known_query(statement.name).invoke(at)
+        if isinstance(statement, ast.AlterQuery) and statement.options:
+            return self.alter_query(statement, text)
         if isinstance(statement, ast.Manage) and statement.verb == "REFRESH":
             return self.refresh_table(statement.name)
         word = type(statement).__name__
         shown = statement.verb if isinstance(statement, ast.Manage) else _words(word)
         raise NotAvailableYet(f"{shown} is not available yet")
+
+    def alter_query(self, statement: ast.AlterQuery, text: str) -> None:
+        """Options that steer how a query runs, set while it runs."""
+        query = self._known_query(statement.name)
+        changes = checked_options(statement.options, text, statement.at)
+        fixed = [name for name in changes if name not in LIVE_OPTIONS]
+        if fixed:
+            raise ConfigError(
+                f"{', '.join(fixed)} cannot be changed while a query runs",
+                remedy=f"these can: {', '.join(LIVE_OPTIONS)}; otherwise register another query",
+            )
+        self.at_epoch(lambda: self._altered(query, changes))
+
+    def at_epoch(self, action: Callable[[], object]) -> None:
+        """Make a change between two epochs; without a running engine that is now."""
+        action()
+
+    def _altered(self, query: Query, changes: dict[str, Any]) -> None:
+        self.coordinator.state.queries[query.name].altered |= changes
+        query.bound = replace(query.bound, options=replace(query.bound.options, **changes))
+        self._limit(query)
+        if changes.keys() & {"filters", "profile"}:
+            self.coordinator.replan(query.name, self.physical(query.bound), query.bound.options)
+
+    def _limit(self, query: Query) -> None:
+        if query.bound.options.state_limit is not None:
+            self.coordinator.limits[query.name] = query.bound.options.state_limit
 
     def create_stream(self, definition: StreamDef) -> StreamDef:
         return self.define_stream(definition)

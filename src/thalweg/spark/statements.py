@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -30,6 +31,9 @@ class EngineSession(Session):
 
     def create_stream(self, definition: StreamDef) -> StreamDef:
         return self.engine.declared_stream(definition)
+
+    def at_epoch(self, action: Callable[[], object]) -> None:
+        self.engine.at_epoch(action)
 
     def refresh_table(self, name: str) -> None:
         """Read a table's files again: what differs is its next version."""
