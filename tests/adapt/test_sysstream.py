@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -43,7 +45,7 @@ def test_a_windowed_average_of_published_selectivity_is_the_true_one() -> None:
     # an epoch takes in its rows but leaves those of the newest instant to the next
     seen = np.concatenate([p["a"].to_numpy() for p in parts])
     cuts = [0, *(ROWS * (i + 1) // EPOCHS for i in range(EPOCHS))]
-    shares = [(seen[low:high] < 30).mean() for low, high in zip(cuts, cuts[1:], strict=False)]
+    shares = [(seen[low:high] < 30).mean() for low, high in pairwise(cuts)]
     last = watch.results().to_pylist()[-1]
     assert last["n"] == EPOCHS
     assert last["mean"] == pytest.approx(np.mean(shares), abs=1e-12)

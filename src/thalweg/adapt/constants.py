@@ -48,10 +48,12 @@ LEAST_ALPHA = 0.5
 
 # -- costs ---------------------------------------------------------------------------------------
 COST_CALLS = 16
-"""Calls of a predicate over which its cost per row is the median."""
-CALL_SECONDS = 15e-6
+"""Calls of a predicate over which its cost per row is estimated."""
+COST_QUANTILE = 0.25
+"""The estimate is this quantile of them."""
+CALL_SECONDS = 17e-6
 """What a call takes however few rows it has; not charged to the rows."""
-LEAST_COST = 1e-10
+LEAST_COST = 2e-10
 """No predicate is taken to be cheaper, so that ratios stay finite."""
 
 # -- auto ----------------------------------------------------------------------------------------
@@ -67,8 +69,8 @@ DRIFT_CALM = 1.5
 """Drift that leads to no switch raises the limit for the next by this factor."""
 REFILL_ROWS = 300
 """Profiled rows that end a burst of profiling."""
-SETTLED_SLICES = 8
-"""Slices after a switch over which survival rates are taken down for comparison."""
+SETTLED_ROWS = 16_384
+"""Rows after a switch over which survival rates are taken down for comparison."""
 STABLE_SLICES = 64
 """Slices without a switch after which `auto` looks for something cheaper than A-Greedy."""
 HOPELESS = 0.5

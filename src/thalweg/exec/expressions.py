@@ -7,6 +7,7 @@ look only at what they need; everywhere else an error in an argument is an error
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -88,10 +89,14 @@ class Taken(Mapping[str, Vector]):
         self._columns = columns
         self._rows = rows
         self._cache: dict[str, Vector] = {}
+        self.seconds = 0.0
+        """What gathering has taken so far."""
 
     def __getitem__(self, name: str) -> Vector:
         if name not in self._cache:
+            begun = perf_counter()
             self._cache[name] = self._columns[name].take(self._rows)
+            self.seconds += perf_counter() - begun
         return self._cache[name]
 
     def __iter__(self) -> Iterator[Any]:

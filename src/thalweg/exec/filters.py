@@ -90,6 +90,7 @@ class _Watched:
     extra: Ints = field(init=False)
     seconds: np.ndarray = field(init=False)
     extra_seconds: np.ndarray = field(init=False)
+    gathering: np.ndarray = field(init=False)
     survivors: Ints = field(init=False)
     verdicts: np.ndarray = field(init=False)
     dropped_at: Ints = field(init=False)
@@ -97,7 +98,7 @@ class _Watched:
     def __post_init__(self) -> None:
         n = len(self.order)
         self.evaluated, self.extra = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        self.seconds, self.extra_seconds = np.zeros(n), np.zeros(n)
+        self.seconds, self.extra_seconds, self.gathering = np.zeros((3, n))
         self.survivors = np.zeros(n, np.int64)
         self.verdicts = np.full((len(self.sample), n), UNKNOWN, np.int8)
         self.dropped_at = np.full(len(self.sample), n, np.int64)
@@ -116,7 +117,7 @@ class _Watched:
         dropped = self.dropped_at < len(self.order)
         return Observation(
             self.order, self.rows, self.evaluated, self.extra, self.seconds, self.extra_seconds,
-            self.survivors, self.verdicts[dropped], int((~dropped).sum()),
+            self.gathering, self.survivors, self.verdicts[dropped], int((~dropped).sum()),
         )  # fmt: skip
 
 
@@ -143,6 +144,7 @@ class _Conjunction:
             true, errors = self.questions.ask(self.predicates[number], selected)
             if watched is not None:
                 watched.seconds[number] = perf_counter() - begun
+                watched.gathering[number] = self.questions.gathering
                 watched.evaluated[number] = len(selected)
                 watched.note(position, selected, true, errors)
             if errors is not None:
@@ -167,6 +169,7 @@ class _Conjunction:
             places = watched.sample[rows]
             true, errors = self.questions.ask(self.predicates[number], places, extra=True)
             watched.extra_seconds[number] = perf_counter() - begun
+            watched.gathering[number] += self.questions.gathering
             watched.extra[number] = len(rows)
             watched.verdicts[rows, number] = _verdicts(true, errors)
 

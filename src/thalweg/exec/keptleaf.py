@@ -51,6 +51,7 @@ class KeptLeaf:
     ) -> None:
         self.ctx = ctx
         self.leaf = leaf
+        self.names = self._names()
         self.position = position
         self.share = share
         self._content = self._loaded(packs, state)
@@ -59,9 +60,13 @@ class KeptLeaf:
 
     # -- content -----------------------------------------------------------------------------
 
+    def _names(self) -> tuple[str, ...]:
+        """The stream's columns that are kept."""
+        return self.leaf.stream_columns
+
     def _loaded(self, packs: Sequence[PackMeta], state: Sequence[PackMeta]) -> Content:
         tables = [self._stored(m) for m in state]
-        tables += [arriving_rows(self.ctx, self.leaf, meta, self.share) for meta in packs]
+        tables += [arriving_rows(self.ctx, self.names, meta, self.share) for meta in packs]
         tables = [t for t in tables if t.num_rows]
         if not tables:
             return Content(pa.table({}), np.empty(0, np.int64), np.empty(0, np.int64))
@@ -71,7 +76,7 @@ class KeptLeaf:
     def _stored(self, meta: PackMeta) -> pa.Table:
         """The share of a state pack (its rows may belong to several tasks' ranges)."""
         pack = self.ctx.cache.open(meta.name)
-        table = pack.table.select([*self.leaf.stream_columns, TIME])
+        table = pack.table.select([*self.names, TIME])
         if not self.share.key:
             return table
         rows = pack.index(self.share.key).within(self.share.low, self.share.high).rows
@@ -181,10 +186,12 @@ class KeptLeaf:
         return any(self._frame.columns[self.leaf.full(c)].valid is not None for c in key)
 
 
-def arriving_rows(ctx: TaskContext, leaf: Leaf, meta: PackMeta, share: Share) -> pa.Table:
-    """The rows of a pack whose event times lie in the epoch, with all columns of the stream."""
+def arriving_rows(
+    ctx: TaskContext, columns: Sequence[str], meta: PackMeta, share: Share
+) -> pa.Table:
+    """The rows of a pack whose event times lie in the epoch, within the task's share."""
     pack = ctx.cache.open(meta.name)
-    table = pack.table.select([*leaf.stream_columns, TIME])
+    table = pack.table.select([*columns, TIME])
     if meta.max_ts < ctx.since or meta.min_ts >= ctx.until:
         return table.slice(0, 0)
     rows: Ints | None = None
@@ -192,5 +199,8 @@ def arriving_rows(ctx: TaskContext, leaf: Leaf, meta: PackMeta, share: Share) ->
     if share.key:
         index = pack.index(share.key).within(share.low, share.high)
         rows, ts = index.rows, index.ts
+    elif share.parts > 1:
+        low, high = (len(pack) * p // share.parts for p in (share.part, share.part + 1))
+        rows, ts = np.arange(low, high), ts[low:high]
     found = native.rows_between(ts, ctx.since, ctx.until)
     return table.take(pa.array(found if rows is None else rows[found]))

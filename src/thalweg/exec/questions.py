@@ -20,6 +20,8 @@ class Questions:
         self.columns = columns
         self.length = length
         self.ctx = ctx
+        self.gathering = 0.0
+        """Seconds that went into fetching the rows of the last question, not into answering it."""
 
     def ask(
         self, predicate: Predicate, rows: Ints, extra: bool = False
@@ -34,7 +36,9 @@ class Questions:
         return true, errors
 
     def _evaluated(self, predicate: Predicate, rows: Ints) -> tuple[Mask, Codes | None]:
-        found = evaluate(predicate.expr, self._view(rows), len(rows), self.ctx.functions)
+        view = self._view(rows)
+        found = evaluate(predicate.expr, view, len(rows), self.ctx.functions)
+        self.gathering = view.seconds if isinstance(view, Taken) else 0.0
         true = found.data if found.valid is None else found.data & found.valid
         return true, found.errors
 

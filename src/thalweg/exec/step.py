@@ -33,6 +33,7 @@ from thalweg.exec.expressions import UserFunction
 from thalweg.exec.filters import judge, reject
 from thalweg.exec.frame import Changes, Frame, Ints, arrow_columns, concat_changes
 from thalweg.exec.groupstate import StatePack
+from thalweg.exec.instantleaf import InstantLeaf
 from thalweg.exec.keptleaf import KeptLeaf, arriving_rows
 from thalweg.exec.leaf import Floor, InstantSet, LeafReader, Share, TimeLeaf
 from thalweg.exec.mjoin import Joined
@@ -41,6 +42,7 @@ from thalweg.exec.sequenced import sequence
 from thalweg.exec.tactics import Conjunction, Observation, Tactic
 from thalweg.exec.vector import from_arrow
 from thalweg.exec.versioned import VersionedLeaf
+from thalweg.plan.expr import Member
 from thalweg.plan.logical import EmitKind, Schema, SessionWindow, TimeWindow
 from thalweg.plan.physical import (
     Block,
@@ -165,7 +167,9 @@ class _Step:
         leaf = relation.leaf
         if leaf.source is None:
             packs = self.task.packs[self._places[number, 0]]
-            tables = [arriving_rows(self.ctx, leaf, meta, Share(())) for meta in packs]
+            tables = [
+                arriving_rows(self.ctx, leaf.stream_columns, meta, Share(())) for meta in packs
+            ]
             tables = [self._passing(leaf, t) for t in tables if t.num_rows]
         else:
             emitted = self._stream_of(number, 0, leaf)
@@ -197,8 +201,10 @@ class _Step:
         return Changes(Frame(columns, len(changes)), changes.ts, changes.signs)
 
     def _block(self, number: int, block: Block, only_new: bool) -> Changes:
-        leaves = [self._leaf(number, block, i) for i in range(len(block.leaves))]
-        joined = Joined(self.ctx, block, leaves)
+        leaves: dict[int, LeafReader] = {}
+        for i in sorted(range(len(block.leaves)), key=lambda i: bool(block.leaves[i].members)):
+            leaves[i] = self._leaf(number, block, i, leaves)
+        joined = Joined(self.ctx, block, [leaves[i] for i in range(len(leaves))])
         if block.grouping is not None:
             return self._grouped(number, block, joined, only_new)
         return self._plain(block, joined, only_new)
@@ -276,7 +282,9 @@ class _Step:
 
     # -- leaves ------------------------------------------------------------------------------
 
-    def _leaf(self, number: int, block: Block, i: int) -> LeafReader:
+    def _leaf(
+        self, number: int, block: Block, i: int, others: Mapping[int, LeafReader]
+    ) -> LeafReader:
         leaf = block.leaves[i]
         if leaf.source is not None:
             return self._derived(number, block, i)
@@ -285,6 +293,8 @@ class _Step:
             follows = all(p.leaf != i for p in block.pipelines)
             return VersionedLeaf(self.ctx, leaf, i, self.task.packs[place], follows)
         share = self._share(place)
+        if leaf.members:
+            return self._instant(number, i, leaf, share, others)
         if leaf.keeps_rows:
             return self._kept(number, i, leaf, self.task.packs[place], share)
         floor = None if leaf.is_table else self.task.floor_of(leaf.relation)
@@ -301,12 +311,23 @@ class _Step:
         self._keep(name, rows.state(), (share.key,) if share.key else ())
         return rows
 
+    def _instant(
+        self, number: int, i: int, leaf: Leaf, share: Share, others: Mapping[int, LeafReader]
+    ) -> LeafReader:
+        name = slots.slot(number, slots.LEAF, i)
+        stored = [s.meta for s in self.task.state.get(name, ())]
+        packs = self.task.packs[self._places[number, i]]
+        rows = InstantLeaf(self.ctx, leaf, i, packs, share, stored, others)
+        self._keep(name, rows.state(), (share.key,) if share.key else ())
+        return rows
+
     def _derived(self, number: int, block: Block, i: int) -> LeafReader:
         leaf = block.leaves[i]
         assert leaf.source is not None
         changes = self._changes[leaf.source]
         probed = tuple(
             {p.target: None for pipe in block.pipelines for p in pipe.probes if p.leaf == i}
+            | {m.target: None for m in _members(block) if m.leaf == i}
         )
         if leaf.emits is not None:
             return self._emitted(number, i, leaf, probed)
@@ -395,6 +416,11 @@ class _Step:
 def _emitted_rows(leaf: Leaf, changes: Changes) -> pa.Table:
     columns = arrow_columns(changes.frame, leaf.fields)
     return pa.table({**columns, TIME: pa.array(changes.ts)})
+
+
+def _members(block: Block) -> list[Member]:
+    asked = [p.expr for leaf in block.leaves for p in leaf.members]
+    return [m for m in asked if isinstance(m, Member)]
 
 
 _FRONTS = ("min", "max", "min_by", "max_by")

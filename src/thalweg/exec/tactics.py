@@ -28,9 +28,10 @@ class Observation:
     """What one slice has shown. Arrays are by predicate in text order, except `survivors`.
 
     `order` is the order it ran in; `evaluated` counts the evaluations the answer needed, `extra`
-    those made for the profile alone, `seconds` and `extra_seconds` what both took. `survivors[k]`
-    rows were left after position k. `profile` holds the rows of the sample that were dropped,
-    `passed` counts the others.
+    those made for the profile alone, `seconds` and `extra_seconds` what both took; `gathering` is
+    the part of both that went into fetching rows, which depends on a predicate's place, not on the
+    predicate. `survivors[k]` rows were left after position k. `profile` holds the rows of the
+    sample that were dropped, `passed` counts the others.
     """
 
     order: tuple[int, ...]
@@ -39,6 +40,7 @@ class Observation:
     extra: Ints
     seconds: npt.NDArray[np.float64]
     extra_seconds: npt.NDArray[np.float64]
+    gathering: npt.NDArray[np.float64]
     survivors: Ints
     profile: Verdicts
     passed: int = 0

@@ -35,7 +35,7 @@ def filtered(items: Items, scope: Scope, bind: Bind, conditions: tuple[exp.Expr,
     absent = []
     for i, node in enumerate(asked):
         member, test, is_there = _member(scope, bind, node, i)
-        position = Predicate(test, len(conjuncts) + i, node.sql(dialect="spark"))
+        position = Predicate(test, len(conjuncts) + i, _text(node, is_there))
         if is_there:
             members.append(Count(CountRule.DISTINCT, (member,)))
             predicates += (position,)
@@ -73,6 +73,14 @@ def _member(scope: Scope, bind: Bind, node: exp.Expr, number: int) -> tuple[Node
     except ThalwegError as refusal:
         raise scope.place(refusal, node) from None
     return Project(inner, (column,)), test, is_there
+
+
+def _text(node: exp.Expr, is_there: bool) -> str:
+    found = _membership(node)
+    assert found is not None
+    asked = found[0]
+    word = "IN" if is_there else "NOT IN"
+    return f"{asked.this.sql(dialect='spark')} {word} ({asked.meta['text']})"
 
 
 def _membership(node: exp.Expr) -> tuple[exp.In, bool] | None:

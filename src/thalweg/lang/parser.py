@@ -117,10 +117,12 @@ class Cursor(SparkParser):
         if not opens_select(self):
             return super()._parse_in(this, alias)
         self._advance()
+        first = self._curr
         query = parse_select(self)
-        self.symbol(TokenType.R_PAREN, ")")
         node = exp.In(this=this)
         node.meta["query"] = query
+        node.meta["text"] = " ".join(self._find_sql(first, self._prev).split())
+        self.symbol(TokenType.R_PAREN, ")")
         return node
 
     # -- helpers -----------------------------------------------------------------------------

@@ -61,6 +61,7 @@ def reordered(plan: QueryPlan, predicates: Predicates, order: Sequence[int]) -> 
             leaf,
             filters=by_rank(leaf.filters),
             hints=by_rank(leaf.hints),
+            members=by_rank(leaf.members),
             post_filters=by_rank(leaf.post_filters),
         )
 
@@ -81,7 +82,7 @@ def _conjunctions(relation: Relation) -> Iterator[Predicates]:
     if not isinstance(relation, (Block, Sequenced)):
         return
     for leaf in relation.leaves:
-        yield leaf.filters + leaf.hints
+        yield leaf.filters + leaf.hints + leaf.members
         yield leaf.post_filters
     if isinstance(relation, Block):
         yield relation.top

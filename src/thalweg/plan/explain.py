@@ -61,7 +61,7 @@ def _block(block: Block, notes: dict[str, str]) -> list[str]:
         lines.append(f"  group by {keys}: {calls}")
     if block.top:
         lines.append(f"  judge {_listed(block.top)}  (may raise: asked of whole results)")
-    if len(block.leaves) > 1:
+    if any(p.probes for p in block.pipelines):
         lines += ["  join"] + [f"    {_pipeline(block, p)}" for p in block.pipelines]
     for leaf in block.leaves:
         lines += _leaf(leaf, notes)
@@ -97,6 +97,8 @@ def _leaf(leaf: Leaf, notes: dict[str, str]) -> list[str]:
         lines = [f"  {kind} {leaf.relation}{window} as {leaf.alias} ({columns}{note_text})"]
     if leaf.filters:
         lines.append(f"    filter {_listed(leaf.filters)}")
+    for member in leaf.members:
+        lines.append(f"    filter {member}  (looked up at the row's instant)")
     if leaf.hints:
         lines.append(f"    prefilter {_listed(leaf.hints)}")
     if leaf.post_filters:

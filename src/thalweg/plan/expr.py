@@ -103,6 +103,23 @@ class AggregateCall(Expr):
 
 
 @dataclass(frozen=True, slots=True)
+class Member(Expr):
+    """Whether the operands are among the rows of another leaf of the block at the row's instant.
+
+    `target`, `exact` and `verify` are as in a probe of that leaf.
+    """
+
+    leaf: int
+    operands: tuple[Column, ...]
+    target: tuple[str, ...]
+    exact: bool
+    verify: tuple[Predicate, ...]
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.operands))}) IN relation of leaf {self.leaf}"
+
+
+@dataclass(frozen=True, slots=True)
 class Predicate:
     """One conjunct of a WHERE or HAVING; `position` is its rank in the text, `text` its source."""
 
@@ -147,6 +164,8 @@ def children(expr: Expr) -> tuple[Expr, ...]:
         return expr.args
     if isinstance(expr, AggregateCall):
         return expr.arguments
+    if isinstance(expr, Member):
+        return expr.operands
     return ()
 
 

@@ -38,6 +38,7 @@ class Leaf:
     asked again above the join. `post_filters` stand above a row window. `stream_columns` is the
     whole content of the stream, the tie-break inside an instant, listed for row windows only.
     `changes` marks a table that has had several versions, `is_static` a relation of tables alone.
+    `members` look rows under [NOW] up in other leaves, beside `filters`.
     """
 
     alias: str
@@ -53,6 +54,7 @@ class Leaf:
     emits: EmitKind | None = None
     changes: bool = False
     is_static: bool = False
+    members: tuple[Predicate, ...] = ()
 
     @property
     def is_table(self) -> bool:

@@ -27,6 +27,7 @@ from thalweg.plan.logical import (
     Window,
     WindowSpec,
 )
+from thalweg.plan.memberships import ask_as_filters
 from thalweg.plan.netting import needs_netting
 from thalweg.plan.outer import has_streams, is_lookup, same_columns, without_outer
 from thalweg.plan.physical import (
@@ -57,6 +58,7 @@ def plan_query(query: BoundQuery, catalog: Catalog, orders: Orders | None = None
     else:
         routing = route_relations(kind, relations, drafts.predicates, netting)
     piped = with_pipelines(relations, drafts.predicates, routing, orders or Orders())
+    piped = ask_as_filters(piped, drafts.predicates)
     return QueryPlan(piped, kind, routing, netting, query.root.order, query.root.limit)
 
 

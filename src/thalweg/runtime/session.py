@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from thalweg.adapt.explain import explain_adaptation
 from thalweg.adapt.planlog import Switch
 from thalweg.config import USER_FUNCTION_DEADLINE
 from thalweg.errors import (
@@ -109,8 +110,12 @@ class Query:
         """Every switch of plan, oldest first: why, what it was to bring, and what it brought."""
         return list(self.session.coordinator.adaptation.log(self.name))
 
-    def explain(self) -> str:
-        return self.session.explain(self)
+    def explain(self, adapt: bool = False) -> str:
+        """The plan; with `adapt` what was learned and changed while it ran, too."""
+        text = self.session.explain(self)
+        if adapt:
+            text += "\n" + explain_adaptation(self.session.coordinator.adaptation, self.name)
+        return text
 
     def _raise_if_failed(self) -> None:
         state = self.session.coordinator.state.queries[self.name]
@@ -405,9 +410,11 @@ class Session(Outcomes):
         raise NotAvailableYet("CREATE TABLE FROM needs an Engine")
 
     def _explain_statement(self, statement: ast.Explain) -> str:
+        inner = statement.statement
+        if statement.mode == "ADAPT" and isinstance(inner, str):
+            return self._known_query(inner).explain(adapt=True)
         if statement.mode is not None:
             raise NotAvailableYet(f"EXPLAIN {statement.mode} is not available yet")
-        inner = statement.statement
         return self.explain(self._known_query(inner) if isinstance(inner, str) else inner.text)
 
     def _known_query(self, name: str) -> Query:

@@ -85,14 +85,16 @@ class Clock:
 
 
 def _inputs(root: Node, stamps: Mapping[str, Sequence[int]]) -> Iterator[_Input]:
-    windows = {
-        scan_below(n.input): n.window
+    windowed = [
+        (scan_below(n.input), n.window)
         for n in walk(root)
         if isinstance(n, Window) and not isinstance(n.input, (Emit, Sequence_))
-    }
-    for scan in walk(root):
-        if isinstance(scan, Scan) and not scan.is_table:
-            yield _Input(tuple(stamps[scan.relation]), windows.get(scan, UNBOUNDED))
+    ]
+    known = {scan for scan, _ in windowed}
+    bare = [(n, UNBOUNDED) for n in walk(root) if isinstance(n, Scan) and n not in known]
+    for scan, window in [*windowed, *bare]:  # one stream may be read under several windows
+        if not scan.is_table:
+            yield _Input(tuple(stamps[scan.relation]), window)
 
 
 def _derived_windows(root: Node) -> Iterator[WindowSpec]:

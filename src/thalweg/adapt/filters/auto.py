@@ -9,6 +9,7 @@ matter, and with many predicates `sweep` instead of A-Greedy.
 from __future__ import annotations
 
 from dataclasses import replace
+from time import perf_counter
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from thalweg.adapt.constants import (
     PROFILE_BUDGET,
     REFILL_ROWS,
     REGION_STEPS,
-    SETTLED_SLICES,
+    SETTLED_ROWS,
     STABLE_SLICES,
     SWEEP_EVIDENCE,
     SWEEP_WINDOW,
@@ -48,6 +49,8 @@ class Auto(AGreedy):
         self.known: dict[Region, Order] = {}
         self.patience = np.ones(settings.predicates)
         self.rate = DRIFT_RATE
+        self.spent = 0.0
+        self.paid = 0.0
         self._recalled = False
         self._forget_rates()
 
@@ -56,13 +59,20 @@ class Auto(AGreedy):
             return self.sweep.wanted(position, dropped_at)
         return np.full(len(dropped_at), self.current[position] not in self.ignored)
 
+    def observe(self, seen: Observation) -> None:
+        begun = perf_counter()
+        super().observe(seen)
+        # what was long ago counts less
+        self.paid = 0.98 * self.paid + perf_counter() - begun + float(seen.extra_seconds.sum())
+        self.spent = 0.98 * self.spent + float(seen.seconds.sum())
+
     def _learn(self, seen: Observation) -> None:
         if seen.order == tuple(self.current):
             self._notice_drift(seen)
         before = list(self.current)
         if self.sweep is not None:
             self._sweep(seen)
-        else:
+        elif len(seen.profile):
             super()._learn(seen)
             self._recall()
         if self.current != before:
@@ -76,8 +86,7 @@ class Auto(AGreedy):
     def _notice_drift(self, seen: Observation) -> None:
         """Compare survival rates with those of the first slices under this order."""
         asked = np.concatenate([[seen.rows], seen.survivors[:-1]])
-        if self._slices < SETTLED_SLICES:
-            self._slices += 1
+        if self._asked[0] < SETTLED_ROWS:
             self._asked += asked
             self._left += seen.survivors
             return
@@ -102,7 +111,7 @@ class Auto(AGreedy):
         self._forget_rates()
 
     def _forget_rates(self) -> None:
-        self._slices = 0
+        self._remembered = False
         self._asked = np.zeros(self.settings.predicates, np.int64)
         self._left = np.zeros(self.settings.predicates, np.int64)
 
@@ -117,7 +126,7 @@ class Auto(AGreedy):
 
     def _grow_quiet(self) -> None:
         self.quiet += 1
-        if self.quiet == SETTLED_SLICES and len(self.window) >= REFILL_ROWS:
+        if self._asked[0] >= SETTLED_ROWS and len(self.window) >= REFILL_ROWS:
             self._remember()
         if self.quiet % STABLE_SLICES:
             return
@@ -160,6 +169,8 @@ class Auto(AGreedy):
     def _chosen_rate(self, seen: Observation) -> float:
         if self.sweep is None and len(self.window) < REFILL_ROWS:
             return max(DRIFT_RATE, self.settings.rate)
+        if self.settings.injected is None and self.paid > PROFILE_BUDGET * self.spent:
+            return 0.0
         costs = self.costs.per_row
         if self.sweep is not None:
             extra = float(costs[self.current[self.sweep.stage]])
@@ -178,6 +189,9 @@ class Auto(AGreedy):
         return tuple(int(r * REGION_STEPS + 0.5) for r in rows.mean(0))
 
     def _remember(self) -> None:
+        if self._remembered:
+            return
+        self._remembered = True
         if len(self.known) >= KNOWN_PLANS:
             self.known.pop(next(iter(self.known)))
         self.known[self._region()] = tuple(self.current)

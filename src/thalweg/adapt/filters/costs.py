@@ -5,24 +5,30 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from thalweg.adapt.constants import CALL_SECONDS, COST_CALLS, LEAST_COST
+from thalweg.adapt.constants import CALL_SECONDS, COST_CALLS, COST_QUANTILE, LEAST_COST
 from thalweg.exec.tactics import Observation
 
+Floats = npt.NDArray[np.float64]
 _UNMEASURED = 1e-6
 
 
 class CostBook:
-    """The median seconds per row over the last calls of each predicate, or costs given once and
-    for all (`injected`), in any unit."""
+    """Seconds per row over the last calls of each predicate, or costs given once and for all
+    (`injected`), in any unit.
+
+    The estimate is a low quantile of the calls, weighted by their rows: a call may take longer
+    than it must, never less.
+    """
 
     def __init__(self, predicates: int, injected: tuple[float, ...] | None = None) -> None:
         self.injected = injected
-        self._calls = np.full((COST_CALLS, predicates), np.nan)
+        self._costs = np.zeros((COST_CALLS, predicates))
+        self._rows = np.zeros((COST_CALLS, predicates))
         self._next = np.zeros(predicates, np.int64)
-        self._known: npt.NDArray[np.float64] | None = None
+        self._known: Floats | None = None
 
     @property
-    def per_row(self) -> npt.NDArray[np.float64]:
+    def per_row(self) -> Floats:
         if self._known is None:
             self._known = self._estimated()
         return self._known
@@ -35,21 +41,23 @@ class CostBook:
         if self.injected is not None:
             return
         rows = seen.evaluated + seen.extra
-        spent = seen.seconds + seen.extra_seconds
+        spent = seen.seconds + seen.extra_seconds - seen.gathering
         calls = (seen.evaluated > 0).astype(np.int64) + (seen.extra > 0)
-        for i in np.flatnonzero(rows):
-            net = max(spent[i] - calls[i] * CALL_SECONDS, LEAST_COST * rows[i])
-            self._calls[self._next[i] % COST_CALLS, i] = net / rows[i]
-            self._next[i] += 1
+        asked = np.flatnonzero(rows)
+        at = self._next[asked] % COST_CALLS
+        self._costs[at, asked] = (spent - calls * CALL_SECONDS)[asked] / rows[asked]
+        self._rows[at, asked] = rows[asked]
+        self._next[asked] += 1
         self._known = None
 
-    def _estimated(self) -> npt.NDArray[np.float64]:
+    def _estimated(self) -> Floats:
         if self.injected is not None:
             return np.maximum(np.array(self.injected, np.float64), LEAST_COST)
+        order = np.argsort(self._costs, axis=0)
+        reached = np.take_along_axis(self._rows, order, 0).cumsum(0)
+        first = (reached >= reached[-1] * COST_QUANTILE).argmax(0)
+        found = np.take_along_axis(self._costs, order, 0)[first, np.arange(len(first))]
         seen = self._next > 0
-        found = np.full(len(seen), _UNMEASURED)
-        if seen.any():
-            found[seen] = np.nanmedian(self._calls[:, seen], axis=0)
-            found[~seen] = found[seen].mean()
-        known: npt.NDArray[np.float64] = np.maximum(found, LEAST_COST)
+        found[~seen] = found[seen].mean() if seen.any() else _UNMEASURED
+        known: Floats = np.maximum(found, LEAST_COST)
         return known

@@ -1,0 +1,47 @@
+"""EXPLAIN ADAPT: what is watched, what was learned, what was changed, and what it brought."""
+
+from __future__ import annotations
+
+from thalweg.adapt.filters.watch import FilterWatch
+from thalweg.adapt.loop import SELECTIVITY, Adaptation
+
+_LAST = 5
+
+
+def explain_adaptation(adaptation: Adaptation, name: str) -> str:
+    """The adaptive part of a query's plan in words."""
+    watched = adaptation.queries.get(name)
+    if watched is None or not watched.filters:
+        return "adaptive: nothing (no conjunction of two or more predicates)"
+    lines = []
+    for watch in watched.filters:
+        lines += _filters(adaptation, name, watch)
+    lines.append(f"switches: {watched.log.count}")
+    lines += [f"  {switch}" for switch in list(watched.log)[-_LAST:]]
+    return "\n".join(lines)
+
+
+def _filters(adaptation: Adaptation, name: str, watch: FilterWatch) -> list[str]:
+    ordering = watch.ordering
+    lines = [f"adaptive: filters by {ordering.name}, {ordering.rate:.2%} of the rows profiled"]
+    unit = "" if ordering.settings.injected is not None else " s"
+    for number in watch.plan:
+        text = watch.texts[number]
+        passing = adaptation.profiler.estimate((name, text, SELECTIVITY))
+        cost = ordering.costs.per_row[number]
+        shown = f"passes {passing} of the rows it is asked (estimate)" if passing.count else "new"
+        guards = ", ".join(watch.texts[g] for g in sorted(ordering.guards[number]))
+        behind = f", behind {guards}" if guards else ""
+        lines.append(f"  {text}: {shown}, {cost:.3g}{unit} a row{behind}")
+    spent = ordering.overhead
+    lines.append(
+        f"  overhead: profile {spent.profile:.3g} s ({spent.extra} evaluations), window "
+        f"{spent.window:.3g} s, matrix {spent.matrix:.3g} s, repair {spent.repair:.3g} s"
+    )
+    hindsight = watch.hindsight()
+    if hindsight is not None:
+        best = " → ".join(watch.texts[i] for i in hindsight.order)
+        lines.append(
+            f"  return on adapting: {hindsight.gain:.3f} (estimate; best static order: {best})"
+        )
+    return lines
