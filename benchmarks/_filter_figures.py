@@ -55,7 +55,8 @@ def figure_4_12(report: Report, rows: int) -> dict[str, float]:
         _optimum(report, case, drops, np.ones(n))
         found = _all(report, case, drops, [1.0] * n, ("a-greedy", "independent"))
         saved[passing] = 1 - (
-            found["a-greedy"].per_tuple(profile=False) / found["independent"].per_tuple(profile=False)
+            found["a-greedy"].per_tuple(profile=False)
+            / found["independent"].per_tuple(profile=False)
         )
     middle = max(saved[0.5], saved[0.7])
     return {"middle above ends": middle - max(saved[0.95], 0.0)}

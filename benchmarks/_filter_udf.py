@@ -119,7 +119,9 @@ def predicate(cost_us: int, loops: int) -> Any:
 # -- the child -----------------------------------------------------------------------------------
 
 
-def _thalweg(spark: Any, folder: Path, loops: int, order: list[int] | None) -> tuple[list[float], int]:
+def _thalweg(
+    spark: Any, folder: Path, loops: int, order: list[int] | None
+) -> tuple[list[float], int]:
     import thalweg as tw
 
     with tempfile.TemporaryDirectory(prefix="thalweg-bench-") as path:

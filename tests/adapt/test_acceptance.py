@@ -747,7 +747,7 @@ def test_one_predicate_needs_no_order(cls: type[Ordering]) -> None:
     ordering = usual(cls, [1.0], rate=1.0, evidence=1)
     assert drive(ordering, passing).judged.passing.tolist() == np.flatnonzero(passing).tolist()
     nothing, some = np.zeros(1), np.array([5])
-    seen = Observation((0,), 9, some + 4, some, nothing, nothing, some - 1,
+    seen = Observation((0,), 9, some + 4, some, nothing, nothing, nothing, some - 1,
                        np.full((5, 1), DROPPED, np.int8), 4)  # fmt: skip
     for _ in range(3):
         ordering.observe(seen)

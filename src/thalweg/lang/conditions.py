@@ -14,7 +14,7 @@ def bound_predicates(
     """The conjuncts of all conditions, numbered in the order of the text."""
     conjuncts = [c for node in nodes for c in conjuncts_of(node)]
     return tuple(
-        Predicate(scope.condition(c, aggregates=aggregates), i, c.sql(dialect="spark"))
+        Predicate(scope.condition(c, aggregates=aggregates), i, _text(c))
         for i, c in enumerate(conjuncts)
     )
 
@@ -29,3 +29,8 @@ def conjuncts_of(node: exp.Expr) -> list[exp.Expr]:
             node = node.this
         return conjuncts_of(node) + found
     return [node]
+
+
+def _text(node: exp.Expr) -> str:
+    """A condition as it is shown: the user's functions as the user writes them."""
+    return str(node.sql(dialect="spark", normalize_functions=False))

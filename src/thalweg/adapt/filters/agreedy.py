@@ -30,15 +30,11 @@ class AGreedy(Ordering):
         self.window = ProfileWindow(settings.predicates, settings.window)
         self.matrix = MatrixView(settings.predicates, self.guards)
         self.matrix.order = list(self.current)
-        self.passed = 0.0
 
     def _learn(self, seen: Observation) -> None:
         watch = Stopwatch()
         rows = dropped(seen)
-        expired = self.window.push(rows)
-        # what passed is forgotten as fast as what was dropped
-        forgotten = len(expired) / max(len(self.window) + len(expired), 1)
-        self.passed += seen.passed - self.passed * forgotten
+        expired = self.window.push(rows, seen.passed)
         self.overhead.window += watch.lap()
         self.matrix.add(rows)
         self.matrix.add(expired, -1)
@@ -67,7 +63,7 @@ class AGreedy(Ordering):
     def predicted(self, order: Order) -> float | None:
         if len(self.window) < self.settings.evidence:
             return None
-        return cost_of(order, self.window.rows(), self.costs.per_row, round(self.passed))
+        return cost_of(order, self.window.rows(), self.costs.per_row, round(self.window.passed))
 
     def _restart(self) -> None:
         self.matrix.guards = self.guards

@@ -48,7 +48,7 @@ class Auto(AGreedy):
         self.ignored: frozenset[int] = frozenset()
         self.known: dict[Region, Order] = {}
         self.patience = np.ones(settings.predicates)
-        self.rate = DRIFT_RATE
+        self.rate = DRIFT_RATE if settings.rate else 0.0
         self.spent = 0.0
         self.paid = 0.0
         self._recalled = False
@@ -102,7 +102,6 @@ class Auto(AGreedy):
     def _wake(self, moved: np.ndarray) -> None:
         self.window.clear()
         self.matrix.recount(self.window.rows(), self.current)
-        self.passed = 0.0
         self.sweep = None
         self.ignored = frozenset()
         self.quiet = 0
@@ -168,7 +167,7 @@ class Auto(AGreedy):
 
     def _chosen_rate(self, seen: Observation) -> float:
         if self.sweep is None and len(self.window) < REFILL_ROWS:
-            return max(DRIFT_RATE, self.settings.rate)
+            return max(DRIFT_RATE, self.settings.rate) if self.settings.rate else 0.0
         if self.settings.injected is None and self.paid > PROFILE_BUDGET * self.spent:
             return 0.0
         costs = self.costs.per_row

@@ -33,7 +33,7 @@ class Independent(Ordering):
     def _learn(self, seen: Observation) -> None:
         watch = Stopwatch()
         rows = dropped(seen)
-        expired = self.window.push(rows)
+        expired = self.window.push(rows, seen.passed)
         self.overhead.window += watch.lap()
         self.drops += rows.sum(0) - expired.sum(0)
         self.overhead.matrix += watch.lap()
@@ -64,4 +64,4 @@ class Independent(Ordering):
     def predicted(self, order: Order) -> float | None:
         if len(self.window) < self.settings.evidence:
             return None
-        return cost_of(order, self.window.rows(), self.costs.per_row)
+        return cost_of(order, self.window.rows(), self.costs.per_row, round(self.window.passed))

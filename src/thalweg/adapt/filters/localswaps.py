@@ -21,6 +21,8 @@ class LocalSwaps(Ordering):
         super().__init__(settings, order)
         self.positions: Ints = np.empty(0, np.int64)
         self.also = np.empty(0, np.bool_)
+        self.seen = 0
+        self.since: Ints = np.zeros(settings.predicates, np.int64)
 
     def wanted(self, position: int, dropped_at: Ints) -> np.ndarray:
         return np.equal(dropped_at, position - 1)
@@ -35,6 +37,7 @@ class LocalSwaps(Ordering):
         first = drops.argmax(1)
         following = np.minimum(first + 1, self.settings.predicates - 1)
         also = drops[np.arange(len(drops)), following] & (following > first)
+        self.seen += len(first)
         self.positions = np.concatenate([self.positions, first])[-self.settings.window :]
         self.also = np.concatenate([self.also, also])[-self.settings.window :]
         self.overhead.window += watch.lap()
@@ -45,19 +48,24 @@ class LocalSwaps(Ordering):
 
     def _counts(self) -> tuple[Ints, Ints]:
         """Per position i the rows dropped there, and the rows that the predicate after it would
-        drop if it came first: the two diagonals of the matrix view."""
-        n = self.settings.predicates
-        own = np.bincount(self.positions, minlength=n)
-        both = np.bincount(self.positions[self.also], minlength=n)
-        return own[:-1], own[1:] + both[:-1]
+        drop if it came first: the two diagonals of the matrix view. Both count the same rows:
+        those since a swap last touched the pair."""
+        pairs = self.settings.predicates - 1
+        number = np.arange(self.seen - len(self.positions), self.seen)
+        here = (self.positions < pairs) & (number >= self.since[self.positions])
+        after = (self.positions > 0) & (number >= self.since[self.positions - 1])
+        own = np.bincount(self.positions[here], minlength=pairs)
+        both = np.bincount(self.positions[here & self.also], minlength=pairs)
+        return own, both + np.bincount(self.positions[after] - 1, minlength=pairs)
 
     def _check(self, own: Ints, rival: Ints) -> None:
-        """Swap the first pair out of order, then look again: what its swap makes meaningless is
-        forgotten, so the loop ends."""
+        """Swap the first pair out of order, then look again: pairs that the swap touches begin to
+        count anew, so the loop ends."""
         while True:
             costs = self.costs.per_row[self.current]
             had, has = own / costs[:-1], rival / costs[1:]
-            enough = own + rival >= self.settings.evidence
+            counted = np.minimum(self.seen - self.since[:-1], len(self.positions))
+            enough = counted >= self.settings.evidence
             found = [
                 int(i)
                 for i in np.flatnonzero(enough & (had < self.settings.alpha * has))
@@ -70,14 +78,15 @@ class LocalSwaps(Ordering):
             order[i], order[i + 1] = order[i + 1], order[i]
             trigger = Trigger(
                 "drops per cost of neighbours", i, self.current[i], self.current[i + 1],
-                float(had[i]), float(has[i]), int(own[i] + rival[i]),
+                float(had[i]), float(has[i]), int(counted[i]),
             )  # fmt: skip
             if not self._adopt(tuple(order), trigger):
                 return
-            still = np.abs(self.positions - i) > 1
-            self.positions, self.also = self.positions[still], self.also[still]
+            self.since[max(i - 1, 0) : i + 2] = self.seen
             own, rival = self._counts()
 
     def _restart(self) -> None:
         self.positions = np.empty(0, np.int64)
         self.also = np.empty(0, np.bool_)
+        self.seen = 0
+        self.since = np.zeros(self.settings.predicates, np.int64)

@@ -10,7 +10,8 @@ Drops = npt.NDArray[np.bool_]
 
 
 class ProfileWindow:
-    """A ring of the last `size` rows, oldest first out.
+    """A ring of the last `size` rows, oldest first out. `passed` is how many profiled rows no
+    predicate dropped meanwhile; they are forgotten as fast as the others.
 
     >>> window = ProfileWindow(2, 3)
     >>> expired = window.push(np.array([[1, 0], [1, 1], [0, 1], [1, 0]], bool))
@@ -23,11 +24,12 @@ class ProfileWindow:
         self._ring = np.zeros((size, predicates), np.bool_)
         self._begin = 0
         self._count = 0
+        self.passed = 0.0
 
     def __len__(self) -> int:
         return self._count
 
-    def push(self, rows: Drops) -> Drops:
+    def push(self, rows: Drops, passed: int = 0) -> Drops:
         """Take rows in; returns those that fall out (new ones too, if more came than fit)."""
         over = max(self._count + len(rows) - self.size, 0)
         old = min(over, self._count)
@@ -38,6 +40,7 @@ class ProfileWindow:
         self._count -= old
         self._ring[self._places(self._count, len(kept))] = kept
         self._count += len(kept)
+        self.passed = (self.passed + passed) * self._count / max(self._count + over, 1)
         return np.concatenate([expired, skipped]) if len(skipped) else expired
 
     def rows(self) -> Drops:
@@ -46,6 +49,7 @@ class ProfileWindow:
 
     def clear(self) -> None:
         self._begin = self._count = 0
+        self.passed = 0.0
 
     def _places(self, first: int, count: int) -> npt.NDArray[np.int64]:
         return (self._begin + first + np.arange(count)) % self.size
