@@ -54,10 +54,7 @@ def figure_4_12(report: Report, rows: int) -> dict[str, float]:
         drops = drops_of([Phase(rows, (passing,) * n)], 2, int(passing * 100))
         _optimum(report, case, drops, np.ones(n))
         found = _all(report, case, drops, [1.0] * n, ("a-greedy", "independent"))
-        saved[passing] = 1 - (
-            found["a-greedy"].per_tuple(profile=False)
-            / found["independent"].per_tuple(profile=False)
-        )
+        saved[passing] = _saved(found)
     middle = max(saved[0.5], saved[0.7])
     return {"middle above ends": middle - max(saved[0.95], 0.0)}
 
@@ -72,9 +69,7 @@ def figure_4_13(report: Report, rows: int) -> dict[str, float]:
             drops = drops_of([Phase(rows, (HALF,) * n)], gamma, gamma * 10 + n)
             _optimum(report, case, drops, np.ones(n))
             found = _all(report, case, drops, [1.0] * n, ("a-greedy", "independent"))
-            saved[gamma] = 1 - found["a-greedy"].per_tuple(profile=False) / found[
-                "independent"
-            ].per_tuple(profile=False)
+            saved[gamma] = _saved(found)
         inside = max(saved[g] for g in saved if 1 < g < n or n == 3)
         out[f"n = {n}"] = inside - max(saved[1], saved[n] if n > 3 else saved[1])
     return out
@@ -254,6 +249,12 @@ def _all(
         value = outcome.per_tuple(costs)
         report.row(case, f"thalweg {name}", "cost per tuple, profile included", "probes", value)
     return found
+
+
+def _saved(found: dict[str, Outcome]) -> float:
+    """What A-Greedy's order saves of Independent's evaluations."""
+    greedy, independent = (found[o].per_tuple(profile=False) for o in ("a-greedy", "independent"))
+    return 1 - greedy / independent
 
 
 def _timed(

@@ -9,9 +9,8 @@ import os
 import tempfile
 from pathlib import Path
 
-import _filter_real
-
 import _filter_figures as figures
+import _filter_real
 import _filter_udf
 from _harness import Report
 

@@ -63,12 +63,14 @@ DRIFT = 0.08
 """A survival rate that moves this much from where it was when the order was chosen is drift."""
 DRIFT_ROWS = 256
 """Rows a position has to see before its survival rate is compared."""
-DRIFT_RATE = 0.05
-"""Share of the rows that are profiled after drift, until the window has filled again."""
+BURST_ROWS = 192
+"""At the start, and after drift, slices of so many rows are profiled as a whole,"""
+BURST_SLICES = 2
+"""so many of them."""
 DRIFT_CALM = 1.5
 """Drift that leads to no switch raises the limit for the next by this factor."""
 REFILL_ROWS = 300
-"""Profiled rows that end a burst of profiling."""
+"""Profiled rows below which the window says too little to leave predicates out of it."""
 SETTLED_ROWS = 16_384
 """Rows after a switch over which survival rates are taken down for comparison."""
 STABLE_SLICES = 64

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from thalweg.adapt.filters.catalog import make_ordering, usual_settings
-from thalweg.adapt.filters.ordering import Order, Ordering, Overhead, Settings
+from thalweg.adapt.filters.ordering import Order, Ordering, Settings
 from thalweg.adapt.filters.watch import FilterWatch
 from thalweg.adapt.planlog import PlanLog
 from thalweg.adapt.profiler import Profiler
@@ -32,8 +32,6 @@ class Watched:
 
     filters: list[FilterWatch] = field(default_factory=list)
     log: PlanLog = field(default_factory=PlanLog)
-    overhead: Overhead = field(default_factory=Overhead)
-    filter_seconds: float = 0.0
 
 
 class Adaptation:
@@ -106,7 +104,6 @@ class Adaptation:
             watched.filters[number].absorb(observation, epoch)
         for number, watch in enumerate(watched.filters):
             mine = [o for n, o in seen if n == number]
-            watched.filter_seconds += sum(float(o.seconds.sum()) for o in mine)
             if mine:
                 self._record(name, watch, mine)
                 watch.memory.end_epoch()
@@ -156,6 +153,7 @@ class Adaptation:
         spent = ordering.overhead
         return {
             "ordering": ordering.name,
+            "seconds": watch.seconds,
             "order": [watch.texts[i] for i in watch.plan],
             "profile_rate": ordering.rate,
             "costs": dict(zip(watch.texts, ordering.costs.per_row.tolist(), strict=True)),

@@ -31,7 +31,8 @@ class Reject:
 @dataclass(slots=True)
 class TaskContext:
     """One task of one epoch: instants in [since, until) are to be processed; `start` is the
-    query's first, None while there is none."""
+    query's first, None while there is none. `common` are predicates on streams that several
+    queries ask (see `exec/shared.py`)."""
 
     cache: PackCache
     functions: Mapping[str, UserFunction]
@@ -39,6 +40,7 @@ class TaskContext:
     until: int
     start: int | None = None
     tactics: Mapping[Conjunction, Tactic] = field(default_factory=dict)
+    common: frozenset[tuple[str, str]] = frozenset()
     rejects: list[Reject] = field(default_factory=list)
     observations: dict[Conjunction, list[Observation]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)

@@ -24,7 +24,9 @@ from thalweg.exec.frame import (
     Ints,
     concat_frames,
 )
+from thalweg.exec.shared import SharedQuestions
 from thalweg.exec.tactics import conjunction
+from thalweg.plan.expr import Predicate
 from thalweg.plan.physical import Leaf
 from thalweg.store import native
 from thalweg.store.hashing import Hashes
@@ -350,10 +352,13 @@ class TimeLeaf:
         predicates = self.leaf.filters + self.leaf.hints
         return self._filtered(view, predicates) if predicates else view
 
-    def _filtered(self, view: View, predicates: Sequence[object]) -> View:
+    def _filtered(self, view: View, predicates: Sequence[Predicate]) -> View:
         rows = np.arange(len(view.ts)) if view.rows is None else view.rows
         frame = self._frame(view.pack, rows)
-        judged = judge(predicates, frame.columns, frame.length, self.ctx)  # type: ignore[arg-type]
+        shared = None
+        if self.ctx.common and not self.leaf.is_table:
+            shared = SharedQuestions(frame, self.ctx, self.leaf, view.pack, rows)
+        judged = judge(predicates, frame.columns, frame.length, self.ctx, shared)
         kept, erring = judged.passing, []
         if len(judged.erring):
             if self.leaf.hints:

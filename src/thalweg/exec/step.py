@@ -39,6 +39,7 @@ from thalweg.exec.leaf import Floor, InstantSet, LeafReader, Share, TimeLeaf
 from thalweg.exec.mjoin import Joined
 from thalweg.exec.netting import net
 from thalweg.exec.sequenced import sequence
+from thalweg.exec.shared import Common
 from thalweg.exec.tactics import Conjunction, Observation, Tactic
 from thalweg.exec.vector import from_arrow
 from thalweg.exec.versioned import VersionedLeaf
@@ -63,7 +64,7 @@ class StepTask:
     `packs` are per leaf of the plan; `state` maps slots (see `exec/slots.py`) to packs, oldest
     first. `start` is the query's first instant, None while there is none. `floors` are streams
     whose oldest rows are given up, with the floor before this step and the floor now. `tactics`
-    order conjunctions while the step runs.
+    order conjunctions while the step runs; `common` predicates are asked by other queries too.
     """
 
     query: str
@@ -81,6 +82,7 @@ class StepTask:
     seq: int = 0
     floors: tuple[tuple[str, int, int], ...] = ()
     tactics: tuple[tuple[Conjunction, Tactic], ...] = ()
+    common: Common = frozenset()
 
     def floor_of(self, stream: str) -> Floor | None:
         return next((Floor(b, n) for s, b, n in self.floors if s == stream), None)
@@ -102,7 +104,9 @@ class StepResult:
 
 
 def step(task: StepTask, cache: PackCache, functions: Mapping[str, UserFunction]) -> StepResult:
-    ctx = TaskContext(cache, functions, task.since, task.until, task.start, dict(task.tactics))
+    ctx = TaskContext(
+        cache, functions, task.since, task.until, task.start, dict(task.tactics), task.common
+    )
     run = _Step(task, ctx)
     changes = run.output_changes()
     run.write_output(changes)

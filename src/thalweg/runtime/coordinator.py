@@ -21,6 +21,7 @@ from thalweg.exec import slots
 from thalweg.exec.aggregate import OPENS
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.jobs import Job, Result, UpkeepFailed
+from thalweg.exec.shared import Common, common_predicates
 from thalweg.exec.step import StepResult, StepTask
 from thalweg.exec.upkeep import FoldResult, MergeResult
 from thalweg.plan.catalog import SYSSTREAM, Catalog
@@ -85,6 +86,7 @@ class Coordinator:
         self._away = 0.0
         self._commit_seconds = 0.0
         self.adaptation = Adaptation()
+        self._common: Common = frozenset()
         self._system: SysStream | None = None
         self._intake = Intake(
             storage, catalog, state, self._run, self.keys_of, self._prefix, self._dropped
@@ -112,6 +114,7 @@ class Coordinator:
         """Run a query by another plan from the next epoch on, its conjunctions as they were."""
         orders = [tuple(o) for o in self.state.queries[name].orders]
         self.plans[name] = self.adaptation.watch(name, plan, options, orders)
+        self._common = common_predicates(self.plans.values())
 
     def keys_of(self, stream: str) -> tuple[Key, ...]:
         """Key indexes wanted on a stream's packs, the most used first."""
@@ -309,6 +312,7 @@ class Coordinator:
                     (s, *query.evicted.get(s, (floor, floor))) for s, floor in query.floors.items()
                 ),
                 self.adaptation.tactics(name, number, i),
+                self._common,
             )
             for i, (low, high) in enumerate(ranges)
         ]  # fmt: skip

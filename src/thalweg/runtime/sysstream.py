@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from thalweg.adapt.loop import Adaptation
+from thalweg.exec.shared import selectivity
 from thalweg.plan.catalog import SYSSTREAM, system_stream
 from thalweg.plan.types import to_arrow
 from thalweg.runtime.report import EpochReport
@@ -71,14 +72,14 @@ class SysStream:
         log = self._adaptation.log(name)
         yield name, "query", "switches", self._more(name, "switches", log.count)
         costs = self._adaptation.costs_of(name)
-        for key, asked in grown.items():
-            kind, _, text = key.partition(":")
-            if kind != "evaluations" or not asked:
+        for text in [k.removeprefix("passed:") for k in grown if k.startswith("passed:")]:
+            passing = selectivity(grown, text)
+            if passing is None:
                 continue
             entity = f"{name}: {text}"
-            yield entity, "predicate", "evaluations", asked
-            yield entity, "predicate", "selectivity", grown.get(f"passed:{text}", 0) / asked
-            yield entity, "predicate", "profiled", grown.get(f"profiled:{text}", 0)
+            yield entity, "predicate", "selectivity", passing
+            for kind in ("evaluations", "shared", "profiled"):
+                yield entity, "predicate", kind, grown.get(f"{kind}:{text}", 0)
             if text in costs:
                 yield entity, "predicate", "cost", costs[text]
 

@@ -14,9 +14,10 @@ from time import perf_counter
 import numpy as np
 
 from thalweg.adapt.constants import (
+    BURST_ROWS,
+    BURST_SLICES,
     DRIFT,
     DRIFT_CALM,
-    DRIFT_RATE,
     DRIFT_ROWS,
     HOPELESS,
     KNOWN_PLANS,
@@ -48,11 +49,15 @@ class Auto(AGreedy):
         self.ignored: frozenset[int] = frozenset()
         self.known: dict[Region, Order] = {}
         self.patience = np.ones(settings.predicates)
-        self.rate = DRIFT_RATE if settings.rate else 0.0
+        self.burst = BURST_SLICES
+        self.rate = 1.0 if settings.rate else 0.0
         self.spent = 0.0
         self.paid = 0.0
         self._recalled = False
         self._forget_rates()
+
+    def slice_rows(self) -> int:
+        return BURST_ROWS if self.burst and self.settings.rate else super().slice_rows()
 
     def wanted(self, position: int, dropped_at: Ints) -> np.ndarray:
         if self.sweep is not None:
@@ -67,6 +72,7 @@ class Auto(AGreedy):
         self.spent = 0.98 * self.spent + float(seen.seconds.sum())
 
     def _learn(self, seen: Observation) -> None:
+        self.burst = max(self.burst - 1, 0)
         if seen.order == tuple(self.current):
             self._notice_drift(seen)
         before = list(self.current)
@@ -105,6 +111,7 @@ class Auto(AGreedy):
         self.sweep = None
         self.ignored = frozenset()
         self.quiet = 0
+        self.burst = BURST_SLICES
         self._recalled = False
         self.patience[moved] *= DRIFT_CALM  # until a switch shows that it was worth waking
         self._forget_rates()
@@ -166,8 +173,8 @@ class Auto(AGreedy):
         )
 
     def _chosen_rate(self, seen: Observation) -> float:
-        if self.sweep is None and len(self.window) < REFILL_ROWS:
-            return max(DRIFT_RATE, self.settings.rate) if self.settings.rate else 0.0
+        if self.burst and self.settings.rate:
+            return 1.0
         if self.settings.injected is None and self.paid > PROFILE_BUDGET * self.spent:
             return 0.0
         costs = self.costs.per_row

@@ -37,6 +37,8 @@ class FilterWatch:
         self.memory = Memory(len(conjunction.predicates))
         self.texts = tuple(str(p) for p in conjunction.predicates)
         self.subject = " AND ".join(self.texts)
+        self.seconds = 0.0
+        """What filtering has taken, profiling left out."""
         self._meter: list[tuple[float, int]] = []
         self._trial: _Trial | None = None
         self._banned: dict[Order, int] = {}
@@ -57,6 +59,7 @@ class FilterWatch:
 
     def absorb(self, seen: Observation, epoch: int) -> Sequence[Switch]:
         self.memory.add(seen)
+        self.seconds += float(seen.seconds.sum())
         before = self.ordering.switches[:]
         self._measure(seen)
         self._age_bans()
