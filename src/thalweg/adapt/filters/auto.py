@@ -80,7 +80,6 @@ class Auto(AGreedy):
             self._sweep(seen)
         elif len(seen.profile):
             super()._learn(seen)
-            self._recall()
         if self.current != before:
             self._settle_again()
         else:
@@ -202,17 +201,23 @@ class Auto(AGreedy):
             self.known.pop(next(iter(self.known)))
         self.known[self._region()] = tuple(self.current)
 
-    def _recall(self) -> None:
+    def _check(self) -> None:
+        if not self._recall():
+            super()._check()
+
+    def _recall(self) -> bool:
         """A plan that was good for statistics like these is taken up at once."""
-        if self._recalled or len(self.window) < self.settings.evidence:
-            return
+        if self._recalled:
+            return False
         self._recalled = True
         plan = self.known.get(self._region())
         if plan is None or list(plan) == self.current:
-            return
+            return False
         trigger = Trigger("known statistics", 0, self.current[0], plan[0], 0, 0, len(self.window))
-        if self._adopt(plan, trigger):
-            self.matrix.recount(self.window.rows(), self.current)
+        if not self._adopt(plan, trigger):
+            return False
+        self.matrix.recount(self.window.rows(), self.current)
+        return True
 
     def _restart(self) -> None:
         super()._restart()
