@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import _filter_figures as figures
+import _filter_members
 import _filter_real
 import _filter_udf
 from _harness import Report
@@ -20,6 +21,8 @@ def run(quick: bool = False, json_path: str | None = None) -> int:
     _declare(report)
     rows = 200_000 if quick else 1_000_000
     _figures(report, rows, quick)
+    report.progress("memberships through SQL")
+    _filter_members.run(report, rows // 2)
     root = Path(os.environ.get("THALWEG_BENCH_DATA", tempfile.gettempdir())) / "thalweg-bench-data"
     _filter_udf.compare(report, root, quick)
     _filter_real.run(report)
@@ -47,6 +50,8 @@ def _declare(report: Report) -> None:
     report.declare("4.19: A-Greedy's recovery of LocalSwaps'", at_most=1)
     report.declare("4.22: Sweep of A-Greedy at period 10^5", at_least=1)
     report.declare("4.22: Sweep of A-Greedy at period 10^6", at_most=1)
+    report.declare("4.23: A-Greedy's lead at 10^5 grows with c", at_least=0)
+    report.declare("4.24: Sweep's lead at 10^6 grows with c (below 0)", at_most=0)
     _filter_udf.declare(report)
 
 
@@ -84,5 +89,10 @@ def _figures(report: Report, rows: int, quick: bool) -> None:
     quiet = figures.overhead_when_quiet(report, rows)
     report.measure("quiet: extra evaluations of auto", quiet["evaluations"])
     report.measure("quiet: overhead of auto, share of filter time", quiet["time"])
+    if not quick:
+        grows = found["100/100000"] - found["10/100000"]
+        report.measure("4.23: A-Greedy's lead at 10^5 grows with c", grows)
+        report.measure("4.24: Sweep's lead at 10^6 grows with c (below 0)",
+                       found["100/1000000"] - found["10/1000000"])  # fmt: skip
     epochs = figures.recovery_in_epochs(report, 300_000)
     report.measure("permutation: epochs to recover", epochs)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from thalweg.adapt.filters.catalog import make_ordering, usual_settings
-from thalweg.adapt.filters.ordering import Order, Ordering, Settings
+from thalweg.adapt.filters.ordering import Fork, Order, Ordering, Settings
 from thalweg.adapt.filters.watch import FilterWatch
 from thalweg.adapt.planlog import PlanLog
 from thalweg.adapt.profiler import Profiler
@@ -89,7 +89,7 @@ class Adaptation:
             return ()
         seed = zlib.crc32(f"{name}/{epoch}/{part}".encode())
         return tuple(
-            (w.conjunction.predicates, w.ordering.fork(seed + i))
+            (w.conjunction.predicates, Fork(w.ordering, seed + i))
             for i, w in enumerate(watched.filters)
         )
 

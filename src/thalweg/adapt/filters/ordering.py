@@ -203,6 +203,37 @@ class Ordering:
         self._restart()
 
 
+class Fork:
+    """An ordering's copy for one task, made when the task first has rows for it."""
+
+    def __init__(self, ordering: Ordering, seed: int) -> None:
+        self._master = ordering
+        self._seed = seed
+        self._own: Ordering | None = None
+
+    @property
+    def own(self) -> Ordering:
+        if self._own is None:
+            self._own = self._master.fork(self._seed)
+        return self._own
+
+    @property
+    def order(self) -> list[int]:
+        return self.own.order
+
+    def slice_rows(self) -> int:
+        return self.own.slice_rows()
+
+    def sample(self, rows: int) -> Ints:
+        return self.own.sample(rows)
+
+    def wanted(self, position: int, dropped_at: Ints) -> npt.NDArray[np.bool_]:
+        return self.own.wanted(position, dropped_at)
+
+    def observe(self, seen: Observation) -> None:
+        self.own.observe(seen)
+
+
 def dropped(seen: Observation) -> Drops:
     """The profile as drops: rows on which a predicate errs are not dropped by it."""
     found: Drops = seen.profile == DROPPED
