@@ -56,6 +56,7 @@ def _declare(report: Report) -> None:
 
 
 def _figures(report: Report, rows: int, quick: bool) -> None:
+    figures.claims(report)
     report.progress("figure 4.11")
     found = figures.figure_4_11(report, rows)
     report.measure("converged: evaluations, times the best static order", found["converged"])

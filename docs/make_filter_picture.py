@@ -41,9 +41,8 @@ def _grid() -> np.ndarray:
 def _run(name: str, seed: int) -> np.ndarray:
     first = permuted(spread(PREDICATES), seed)
     phases = [Phase(ROWS, first), Phase(ROWS, permuted(first, seed + 100))]
-    at, values = run_counted(
-        name, drops_of(phases, 2, seed), [1.0] * PREDICATES, seed=seed
-    ).series()
+    drops = drops_of(phases, 2, seed)
+    at, values = run_counted(name, drops, [1.0] * PREDICATES, seed=seed).series()
     smooth = np.convolve(values, np.ones(3) / 3, mode="same")
     return np.interp(_grid(), at, smooth)
 
