@@ -8,7 +8,7 @@ import time
 import pyarrow as pa
 import pytest
 
-from thalweg.errors import QueryFailed
+from thalweg.errors import DuplicateName, QueryFailed
 from thalweg.testing import Runner
 
 STREAM = pa.table({"k": [1, 2, 3], "ts": pa.array([1, 2, 3], pa.timestamp("us", "UTC"))})
@@ -46,3 +46,18 @@ def test_a_function_that_is_quick_enough_is_left_alone() -> None:
     query = runner.query("SELECT twice(k) AS d FROM s")
     runner.run()
     assert query.results().column("d").to_pylist() == [2, 4, 6]
+
+
+@pytest.mark.parametrize("name", ["first", "COUNT", "lag", "rank"])
+def test_names_that_always_mean_something_else_are_refused(name: str) -> None:
+    """An aggregate's name in WHERE would never reach the user's function."""
+    with pytest.raises(DuplicateName, match="function of the language"):
+        runner_over().function(name, lambda k: True)
+
+
+def test_scalar_functions_may_be_replaced() -> None:
+    runner = runner_over()
+    runner.function("abs", lambda k: k + 10, "BIGINT", arguments=["BIGINT"])
+    query = runner.query("SELECT abs(k) AS a FROM s")
+    runner.run()
+    assert query.results().column("a").to_pylist() == [11, 12, 13]

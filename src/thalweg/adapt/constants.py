@@ -71,7 +71,7 @@ DRIFT_CALM = 1.5
 """Drift that leads to no switch raises the limit for the next by this factor."""
 REFILL_ROWS = 300
 """Profiled rows below which the window says too little to leave predicates out of it."""
-SETTLED_ROWS = 16_384
+SETTLED_ROWS = 4_096
 """Rows after a switch over which survival rates are taken down for comparison."""
 STABLE_SLICES = 64
 """Slices without a switch after which `auto` looks for something cheaper than A-Greedy."""

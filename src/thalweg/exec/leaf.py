@@ -152,7 +152,11 @@ class View:
 
 
 class TimeLeaf:
-    """A time window over the packs of a stream, or a table (no window: always there)."""
+    """A time window over the packs of a stream, or a table (no window: always there).
+
+    With `once` every row is asked for once, in the epoch of its arrival: filters then judge just
+    the rows that arrive, however a pack is spread over epochs and workers.
+    """
 
     def __init__(
         self,
@@ -162,9 +166,11 @@ class TimeLeaf:
         packs: Sequence[PackMeta],
         share: Share,
         floor: Floor | None = None,
+        once: bool = False,
     ) -> None:
         self.ctx = ctx
         self.floor = floor
+        self.once = once
         self.leaf = leaf
         self.position = position
         self.packs = packs
@@ -245,7 +251,7 @@ class TimeLeaf:
         for meta in self.packs:
             if meta.max_ts < low or meta.min_ts >= high or not meta.rows:
                 continue
-            view = self._view(meta)
+            view = self._arriving(meta, low, high) if self.once else self._view(meta)
             positions = view.between(low, high)
             if only_at is not None and len(positions):
                 assert self.window is not None
@@ -335,7 +341,22 @@ class TimeLeaf:
             self.ctx.cache.remember(memo, found, size)
         return found  # type: ignore[no-any-return]
 
+    def _arriving(self, meta: PackMeta, low: int, high: int) -> View:
+        """The rows of a pack within some instants that pass the filters."""
+        whole = self._unfiltered(self.ctx.cache.open(meta.name), self.share.key, False)
+        positions = whole.between(low, high)
+        if len(positions) < len(whole.ts):
+            rows = whole.picked(positions)
+            whole = View(whole.pack, whole.ts[positions], rows, None, [], False)
+        predicates = self.leaf.filters + self.leaf.hints
+        return self._filtered(whole, predicates) if predicates else whole
+
     def _built(self, pack: Pack, key: Key, keyed: bool) -> View:
+        view = self._unfiltered(pack, key, keyed)
+        predicates = self.leaf.filters + self.leaf.hints
+        return self._filtered(view, predicates) if predicates else view
+
+    def _unfiltered(self, pack: Pack, key: Key, keyed: bool) -> View:
         ts, rows, hashes, ascending = pack.ts, None, None, True
         if key or keyed:
             index = pack.index(key)
@@ -348,9 +369,7 @@ class TimeLeaf:
                 len(pack) * p // self.share.parts for p in (self.share.part, self.share.part + 1)
             ]
             rows, ts = np.arange(*cuts), ts[cuts[0] : cuts[1]]
-        view = View(pack, ts, rows, hashes, [], ascending)
-        predicates = self.leaf.filters + self.leaf.hints
-        return self._filtered(view, predicates) if predicates else view
+        return View(pack, ts, rows, hashes, [], ascending)
 
     def _filtered(self, view: View, predicates: Sequence[Predicate]) -> View:
         rows = np.arange(len(view.ts)) if view.rows is None else view.rows
@@ -380,12 +399,14 @@ class TimeLeaf:
             if columns is None or f.name in columns
         }
         frame = Frame(whole, len(pack))
-        return frame if _is_everything(rows, len(pack)) else frame.take(rows)
+        if not _are_neighbours(rows):
+            return frame.take(rows)
+        return frame if len(rows) == len(pack) else frame.slice(int(rows[0]), int(rows[-1]) + 1)
 
 
-def _is_everything(rows: Ints, length: int) -> bool:
-    """Whether these positions are simply all, in order: then nothing has to be copied."""
-    if len(rows) != length or not length or rows[0] != 0 or rows[-1] != length - 1:
+def _are_neighbours(rows: Ints) -> bool:
+    """Whether these positions follow one another: then nothing has to be copied."""
+    if not len(rows) or rows[-1] - rows[0] + 1 != len(rows):
         return False
     return bool((rows[1:] > rows[:-1]).all())
 

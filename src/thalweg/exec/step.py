@@ -302,7 +302,9 @@ class _Step:
         if leaf.keeps_rows:
             return self._kept(number, i, leaf, self.task.packs[place], share)
         floor = None if leaf.is_table else self.task.floor_of(leaf.relation)
-        return TimeLeaf(self.ctx, leaf, i, self.task.packs[place], share, floor)
+        probed = any(p.leaf == i for pipe in block.pipelines for p in pipe.probes)
+        once = not leaf.is_table and leaf.time_window.is_endless and not probed
+        return TimeLeaf(self.ctx, leaf, i, self.task.packs[place], share, floor, once)
 
     def _kept(
         self, number: int, i: int, leaf: Leaf, packs: Sequence[PackMeta], share: Share

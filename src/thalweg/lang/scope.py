@@ -235,6 +235,12 @@ class Scope:
         return tuple(functions.cast(a, t) for a, t in zip(args, types, strict=True))
 
 
+def is_reserved_function(name: str) -> bool:
+    """Whether a call of this name is never one of a user's function."""
+    taken = (*AGGREGATES, *OVER_FUNCTIONS, *LATER, *_LATER_FUNCTIONS)
+    return name.lower() in taken
+
+
 def _bare(name: str) -> str:
     return name.split(".", 1)[1] if "." in name else name
 

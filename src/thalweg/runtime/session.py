@@ -29,6 +29,7 @@ from thalweg.lang.definitions import stream_definition
 from thalweg.lang.moments import moment
 from thalweg.lang.options import checked_options
 from thalweg.lang.parser import parse, parse_query, same_text
+from thalweg.lang.scope import is_reserved_function
 from thalweg.plan.bounded import verdict
 from thalweg.plan.catalog import (
     DEFAULT_IDLE,
@@ -247,6 +248,10 @@ class Session(Outcomes):
         types = None if arguments is None else tuple(_type(a) for a in arguments)
         free = deterministic if movable is None else movable
         definition = FunctionDef(name, _type(returns), types, deterministic, free, raises)
+        if is_reserved_function(name):
+            raise DuplicateName(
+                f"{name}() is a function of the language", remedy="register it by another name"
+            )
         if name.lower() in (n.lower() for n in self.catalog.functions if n != name):
             raise DuplicateName(f"a function {name} exists already")
         self.catalog.functions[name] = definition
