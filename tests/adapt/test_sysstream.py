@@ -40,12 +40,10 @@ def test_a_windowed_average_of_published_selectivity_is_the_true_one() -> None:
         "WHERE entity = 'few: a < 30' AND property = 'selectivity'"
     )
     made.run()
-    table = numbers()
-    parts = [table.slice(ROWS * i // EPOCHS, ROWS // EPOCHS) for i in range(EPOCHS)]
-    # an epoch takes in its rows but leaves those of the newest instant to the next
-    seen = np.concatenate([p["a"].to_numpy() for p in parts])
-    cuts = [0, *(ROWS * (i + 1) // EPOCHS for i in range(EPOCHS))]
-    shares = [(seen[low:high] < 30).mean() for low, high in pairwise(cuts)]
+    # an epoch judges what it took in but the newest instant, which waits for the next
+    cuts = [0, *(ROWS * (i + 1) // EPOCHS - 1 for i in range(EPOCHS))]
+    values = numbers()["a"].to_numpy()
+    shares = [(values[low:high] < 30).mean() for low, high in pairwise(cuts)]
     last = watch.results().to_pylist()[-1]
     assert last["n"] == EPOCHS
     assert last["mean"] == pytest.approx(np.mean(shares), abs=1e-12)
@@ -68,7 +66,10 @@ def test_streams_queries_and_predicates_publish_what_each_epoch_added() -> None:
     counts = query.stats()["counts"]
     for text in ("a < 50", "b < 50"):
         mine = [r for r in rows if r["entity"] == f"q: {text}" and r["property"] == "evaluations"]
-        assert sum(r["value"] for r in mine) == counts[f"evaluations:{text}"] > 0
+        published = sum(r["value"] for r in mine)
+        # the very last row is judged when the run closes, after the last publication
+        assert 0 <= counts[f"evaluations:{text}"] - published <= 1
+        assert published > 0
     assert all(v > 0 for v in of["predicate", "cost"])
 
 

@@ -48,8 +48,8 @@ class Adaptation:
         self, name: str, plan: QueryPlan, options: QueryOptions, orders: Iterable[Order] = ()
     ) -> QueryPlan:
         """Begin to watch a query, from orders that served it before; the plan that uses them."""
+        found = Watched(log=self.log(name))  # a new plan of a known query goes on with its log
         self.forget(name)
-        found = Watched()
         known = list(orders)
         for i, conjunction in enumerate(orderable(plan)):
             order = known[i] if i < len(known) else None
@@ -72,11 +72,13 @@ class Adaptation:
     def _ordering(
         self, conjunction: Ordered, options: QueryOptions, order: Order | None
     ) -> Ordering:
-        texts = [str(p) for p in conjunction.predicates]
+        texts = [p.label for p in conjunction.predicates]
         injected = None
         if any(t in self.costs for t in texts):
             injected = tuple(self.costs.get(t, 1.0) for t in texts)
         settings = Settings(len(texts), conjunction.guards, conjunction.learns, injected)
+        if options.filters == "fixed":
+            order = None
         settings = usual_settings(options.filters, settings, options.profile)
         return make_ordering(options.filters, settings, order)
 

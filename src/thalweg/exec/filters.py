@@ -28,8 +28,8 @@ from thalweg.exec.tactics import (
     conjunction,
 )
 from thalweg.exec.vector import Codes, Mask, Vector
+from thalweg.plan.conjunctions import is_movable
 from thalweg.plan.expr import Predicate
-from thalweg.plan.functions import is_deterministic
 
 
 @dataclass(slots=True)
@@ -94,6 +94,7 @@ class _Watched:
     survivors: Ints = field(init=False)
     verdicts: np.ndarray = field(init=False)
     dropped_at: Ints = field(init=False)
+    unasked: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         n = len(self.order)
@@ -113,11 +114,23 @@ class _Watched:
         self.verdicts[alive, self.order[position]] = seen
         self.dropped_at[alive[seen == DROPPED]] = position
 
+    def unprotected(self, rows: Ints, number: int, guards: frozenset[int]) -> Ints:
+        """Those of the sample's rows that no guard of a predicate drops; the others it lets pass,
+        for it will never be asked about them."""
+        if not guards:
+            return rows
+        said = self.verdicts[rows][:, sorted(guards)]
+        protected = (said == DROPPED).any(1)
+        self.verdicts[rows[protected], number] = PASSED
+        asked: Ints = rows[~protected & (said != UNKNOWN).all(1)]
+        return asked
+
     def observation(self) -> Observation:
         dropped = self.dropped_at < len(self.order)
         return Observation(
             self.order, self.rows, self.evaluated, self.extra, self.seconds, self.extra_seconds,
             self.gathering, self.survivors, self.verdicts[dropped], int((~dropped).sum()),
+            self.unasked,
         )  # fmt: skip
 
 
@@ -160,9 +173,13 @@ class _Conjunction:
         """Ask the sample's dropped rows what the tactic wants to know besides."""
         for position, number in enumerate(watched.order):
             rows = np.flatnonzero(watched.dropped_at < position)
-            if not len(rows) or not is_deterministic(self.predicates[number].expr):
+            if not len(rows) or not is_movable(self.predicates[number]):
                 continue
-            rows = rows[tactic.wanted(position, watched.dropped_at[rows])]
+            wanted = tactic.wanted(position, watched.dropped_at[rows])
+            if not wanted.all():
+                watched.unasked |= {number}
+            rows = rows[wanted]
+            rows = watched.unprotected(rows, number, tactic.guards[number])
             if not len(rows):
                 continue
             begun = perf_counter()
@@ -198,7 +215,7 @@ _NO_ROWS = np.empty(0, np.int64)
 
 def _numbers(predicates: Sequence[Predicate]) -> list[int]:
     """For each predicate of the plan its rank in the text."""
-    ranked = sorted(range(len(predicates)), key=lambda i: predicates[i].position)
+    ranked = sorted(range(len(predicates)), key=lambda i: predicates[i].rank)
     return [ranked.index(i) for i in range(len(predicates))]
 
 

@@ -29,10 +29,10 @@ class Questions:
         """Where it is true, and where it errs (None: nowhere). `extra` evaluations serve the
         profile, not the answer, and are counted apart."""
         kind = "profiled" if extra else "evaluations"
-        self.ctx.counts[f"{kind}:{predicate}"] += len(rows)
+        self.ctx.counts[f"{kind}:{predicate.label}"] += len(rows)
         true, errors = self._evaluated(predicate, rows)
         if not extra:
-            self.ctx.counts[f"passed:{predicate}"] += int(np.count_nonzero(true))
+            self.ctx.counts[f"passed:{predicate.label}"] += int(np.count_nonzero(true))
         return true, errors
 
     def _evaluated(self, predicate: Predicate, rows: Ints) -> tuple[Mask, Codes | None]:
@@ -40,6 +40,8 @@ class Questions:
         found = evaluate(predicate.expr, view, len(rows), self.ctx.functions)
         self.gathering = view.seconds if isinstance(view, Taken) else 0.0
         true = found.data if found.valid is None else found.data & found.valid
+        if found.errors is not None:
+            true = true & (found.errors == 0)  # what lies under an error means nothing
         return true, found.errors
 
     def _view(self, rows: Ints) -> Mapping[str, Vector]:

@@ -74,9 +74,9 @@ class SharedQuestions(Questions):
             known[places[unasked]] = _encoded(true, errors)
         true, errors = _decoded(known[places])
         if not extra and len(unasked) < len(rows):
-            self.ctx.counts[f"shared:{predicate}"] += len(rows) - len(unasked)
+            self.ctx.counts[f"shared:{predicate.label}"] += len(rows) - len(unasked)
             answered = np.count_nonzero(true) - np.count_nonzero(true[unasked])
-            self.ctx.counts[f"passed:{predicate}"] += int(answered)
+            self.ctx.counts[f"passed:{predicate.label}"] += int(answered)
         return true, errors
 
     def _memory(self, predicate: Predicate) -> np.ndarray | None:

@@ -31,7 +31,8 @@ class Observation:
     those made for the profile alone, `seconds` and `extra_seconds` what both took; `gathering` is
     the part of both that went into fetching rows, which depends on a predicate's place, not on the
     predicate. `survivors[k]` rows were left after position k. `profile` holds the rows of the
-    sample that were dropped, `passed` counts the others.
+    sample that were dropped, `passed` counts the others. `unasked` are predicates that the tactic
+    did not want to know of all those rows.
     """
 
     order: tuple[int, ...]
@@ -44,6 +45,7 @@ class Observation:
     survivors: Ints
     profile: Verdicts
     passed: int = 0
+    unasked: frozenset[int] = frozenset()
 
 
 class Tactic(Protocol):
@@ -52,6 +54,11 @@ class Tactic(Protocol):
     @property
     def order(self) -> Sequence[int]:
         """The predicates (numbered in text order) in the order to ask them."""
+        ...
+
+    @property
+    def guards(self) -> Sequence[frozenset[int]]:
+        """Per predicate those that protect it: of rows they drop it is never asked."""
         ...
 
     def slice_rows(self) -> int:
@@ -72,4 +79,4 @@ class Tactic(Protocol):
 
 def conjunction(predicates: Sequence[Predicate]) -> Conjunction:
     """The predicates in text order: what a tactic is known by, whatever the plan's order."""
-    return tuple(sorted(predicates, key=lambda p: p.position))
+    return tuple(sorted(predicates, key=lambda p: p.rank))

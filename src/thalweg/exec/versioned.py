@@ -89,8 +89,8 @@ class VersionedLeaf(KeptLeaf):
     def _loaded(self, packs: Sequence[PackMeta], state: Sequence[PackMeta]) -> Content:
         table = pa.concat_tables([self.ctx.cache.open(m.name).table for m in packs])
         since, until = (table.column(c).to_numpy() for c in (SINCE, UNTIL))
-        # a query that starts now sees the table come with it
-        begin = BEFORE_TIME if self.ctx.start is None else self.ctx.start
+        # a query that starts now sees the table come with it, one that has not begun sees nothing
+        begin = AFTER_TIME if self.ctx.start is None else self.ctx.start
         return Content(table.combine_chunks(), np.maximum(since, begin), until)
 
     def _visible(self) -> tuple[Frame, Ints]:

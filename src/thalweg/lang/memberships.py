@@ -79,8 +79,8 @@ def _text(node: exp.Expr, is_there: bool) -> str:
     found = _membership(node)
     assert found is not None
     asked = found[0]
-    word = "IN" if is_there else "NOT IN"
-    return f"{asked.this.sql(dialect='spark')} {word} ({asked.meta['text']})"
+    operand = asked.this.sql(dialect="spark", normalize_functions=False)
+    return f"{operand} {'IN' if is_there else 'NOT IN'} ({asked.meta['text']})"
 
 
 def _membership(node: exp.Expr) -> tuple[exp.In, bool] | None:

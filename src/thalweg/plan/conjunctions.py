@@ -31,7 +31,7 @@ class Ordered:
 
     @staticmethod
     def of(predicates: Sequence[Predicate]) -> Ordered:
-        ordered = tuple(sorted(predicates, key=lambda p: p.position))
+        ordered = tuple(sorted(predicates, key=lambda p: p.rank))
         guards = tuple(frozenset(_guards(ordered, i)) for i in range(len(ordered)))
         return Ordered(ordered, guards, tuple(_may_learn(p) for p in ordered))
 
@@ -39,7 +39,7 @@ class Ordered:
 def orderable(plan: QueryPlan) -> tuple[Ordered, ...]:
     """Conjunctions of at least two predicates, each once."""
     found = {
-        tuple(sorted(c, key=lambda p: p.position)): None
+        tuple(sorted(c, key=lambda p: p.rank)): None
         for relation in plan.relations
         for c in _conjunctions(relation)
         if len(c) > 1
@@ -92,9 +92,9 @@ def _conjunctions(relation: Relation) -> Iterator[Predicates]:
 def _guards(predicates: Predicates, number: int) -> set[int]:
     own = predicates[number]
     before = range(number)
-    if not _is_movable(own):
+    if not is_movable(own):
         return set(before)
-    found = {i for i in before if not _is_movable(predicates[i])}
+    found = {i for i in before if not is_movable(predicates[i])}
     if not can_raise(own.expr):
         return found
     calls = _calls(own)
@@ -112,9 +112,10 @@ def _calls(predicate: Predicate) -> list[UserCall]:
     return [e for e in walk(predicate.expr) if isinstance(e, UserCall)]
 
 
-def _is_movable(predicate: Predicate) -> bool:
+def is_movable(predicate: Predicate) -> bool:
+    """Whether it may be asked earlier or later, or about other rows, than the text says."""
     return all(c.movable for c in _calls(predicate))
 
 
 def _may_learn(predicate: Predicate) -> bool:
-    return can_raise(predicate.expr) and _is_movable(predicate)
+    return can_raise(predicate.expr) and is_movable(predicate)

@@ -121,11 +121,23 @@ class Member(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """One conjunct of a WHERE or HAVING; `position` is its rank in the text, `text` its source."""
+    """One conjunct of a WHERE or HAVING; `position` is its rank in the text, `text` its source.
+    Conjuncts that were one (`x BETWEEN a AND b`) share both, and are told apart by `part`."""
 
     expr: Expr
     position: int
     text: str = field(compare=False, default="")
+    part: int = 0
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Its place in the text."""
+        return self.position, self.part
+
+    @property
+    def label(self) -> str:
+        """Its text, told apart from other parts of the same: what counters are kept under."""
+        return f"{self} (part {self.part + 1})" if self.part else str(self)
 
     def __str__(self) -> str:
         return self.text or str(self.expr)

@@ -36,6 +36,8 @@ def _asked(block: Block, relations: tuple[Relation, ...], predicates: Predicates
     own = {f.name for f in row.fields}
     if not all(columns_of(p.expr) <= own for p in block.top):
         return block
+    if block.grouping is None and not all(columns_of(c.expr) <= own for c in block.columns):
+        return block  # what stands above reads the others' columns too
     probes = block.pipelines[0].probes
     if not all(p.source and set(p.source) <= own and not p.residual for p in probes):
         return block

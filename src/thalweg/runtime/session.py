@@ -33,6 +33,7 @@ from thalweg.lang.scope import is_reserved_function
 from thalweg.plan.bounded import verdict
 from thalweg.plan.catalog import (
     DEFAULT_IDLE,
+    SYSSTREAM,
     Catalog,
     FunctionDef,
     SourceSpec,
@@ -295,6 +296,8 @@ class Session(Outcomes):
         """`script` is the text around the statement, which error places point into."""
         text = statement.text
         refuse_reserved(name)
+        if name.lower() == SYSSTREAM.lower():
+            raise DuplicateName(f"{SYSSTREAM} is the engine's own", remedy="use another name")
         known = self.coordinator.state.queries.get(name)
         if known is not None and not same_text(known.text, text):
             raise DuplicateName(
@@ -391,8 +394,9 @@ class Session(Outcomes):
         self.at_epoch(lambda: self._altered(query, changes))
 
     def at_epoch(self, action: Callable[[], object]) -> None:
-        """Make a change between two epochs; without a running engine that is now."""
+        """Make a change between two epochs; without a running engine that is now, for good."""
         action()
+        self.coordinator.save(self.coordinator.state.clock)
 
     def _altered(self, query: Query, changes: dict[str, Any]) -> None:
         self.coordinator.state.queries[query.name].altered |= changes

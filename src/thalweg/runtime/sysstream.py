@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from thalweg.adapt.loop import Adaptation
+from thalweg.exec.aggregate import OPENS
 from thalweg.exec.shared import selectivity
 from thalweg.plan.catalog import SYSSTREAM, system_stream
 from thalweg.plan.types import to_arrow
@@ -87,7 +88,11 @@ class SysStream:
         return self._grown(f"stream {name}", {t: getattr(stream, t) for t in _TALLIES})
 
     def _grown(self, entity: str, counts: dict[str, Any]) -> dict[str, int]:
-        return {name: self._more(entity, name, count) for name, count in counts.items()}
+        return {
+            name: self._more(entity, name, count)
+            for name, count in counts.items()
+            if not name.startswith(OPENS)  # comes and goes with its group
+        }
 
     def _more(self, entity: str, name: str, count: int) -> int:
         before = self._before.get((entity, name), 0)

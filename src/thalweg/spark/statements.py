@@ -34,6 +34,8 @@ class EngineSession(Session):
 
     def at_epoch(self, action: Callable[[], object]) -> None:
         self.engine.at_epoch(action)
+        if not self.engine.is_running:
+            self.coordinator.save(wall_clock())
 
     def refresh_table(self, name: str) -> None:
         """Read a table's files again: what differs is its next version."""

@@ -31,6 +31,7 @@ from thalweg.adapt.constants import (
     SWEEP_WINDOW,
 )
 from thalweg.adapt.filters.agreedy import AGreedy
+from thalweg.adapt.filters.guards import allows
 from thalweg.adapt.filters.ordering import Order, Settings, Trigger
 from thalweg.adapt.filters.sweep import Sweep
 from thalweg.exec.frame import Ints
@@ -78,7 +79,7 @@ class Auto(AGreedy):
         before = list(self.current)
         if self.sweep is not None:
             self._sweep(seen)
-        elif len(seen.profile):
+        elif len(seen.profile) and seen.unasked <= self.ignored:  # else a fork went sweeping
             super()._learn(seen)
         if self.current != before:
             self._settle_again()
@@ -211,7 +212,7 @@ class Auto(AGreedy):
             return False
         self._recalled = True
         plan = self.known.get(self._region())
-        if plan is None or list(plan) == self.current:
+        if plan is None or list(plan) == self.current or not allows(self.guards, plan):
             return False
         trigger = Trigger("known statistics", 0, self.current[0], plan[0], 0, 0, len(self.window))
         if not self._adopt(plan, trigger):

@@ -42,6 +42,7 @@ class Memory:
         self._samples: deque[tuple[Drops, float]] = deque(maxlen=HINDSIGHT_EPOCHS)
         self._fresh: list[Drops] = []
         self._passed = self._rows = 0
+        self._partial = False
         self.rows = 0
         self.evaluated: Ints = np.zeros(predicates, np.int64)
 
@@ -49,21 +50,23 @@ class Memory:
         self.rows += seen.rows
         self._rows += seen.rows
         self.evaluated += seen.evaluated + seen.extra
-        complete = (seen.profile != UNKNOWN).all(1)
-        self._fresh.append(dropped(seen)[complete])
+        self._partial |= bool((seen.profile == UNKNOWN).any())
+        if len(seen.profile):
+            self._fresh.append(dropped(seen))
         self._passed += seen.passed
 
     def end_epoch(self) -> None:
         """Keep some rows, each standing for as many as it was drawn from."""
-        drops = np.concatenate(self._fresh) if self._fresh else np.empty((0, 0), np.bool_)
-        sampled = len(drops) + self._passed
-        if sampled and drops.shape[1]:
-            kept = np.concatenate([drops, np.zeros((self._passed, drops.shape[1]), np.bool_)])
+        passed = np.zeros((self._passed, len(self.evaluated)), np.bool_)
+        kept = np.concatenate([*self._fresh, passed])
+        if len(kept) and not self._partial:  # rows not asked everything would count as passed
             if len(kept) > HINDSIGHT_ROWS:
                 kept = kept[np.linspace(0, len(kept) - 1, HINDSIGHT_ROWS).astype(np.int64)]
             self._samples.append((kept, self._rows / len(kept)))
-            self._rows = self._passed = 0
-            self._fresh = []
+            self._rows = 0
+        self._passed = 0
+        self._partial = False
+        self._fresh = []
 
     def judged(self, costs: npt.NDArray[np.float64], guards: Guards) -> Hindsight | None:
         if not self._samples:

@@ -131,11 +131,15 @@ class Ordering:
         if self.rate <= 0.0 or not rows:
             return np.empty(0, np.int64)
         expected = int(rows * self.rate)
-        places = np.cumsum(self._random.geometric(self.rate, expected + 4)) - 1
+        places = np.cumsum(self._gaps(expected + 4, rows)) - 1
         while places[-1] < rows:
-            more = self._random.geometric(self.rate, expected // 4 + 4)
+            more = self._gaps(expected // 4 + 4, rows)
             places = np.concatenate([places, places[-1] + np.cumsum(more)])
         return places[places < rows].astype(np.int64)
+
+    def _gaps(self, count: int, rows: int) -> Ints:
+        gaps = self._random.geometric(self.rate, count)
+        return np.minimum(gaps, rows + 1)  # their sum must not overflow
 
     def wanted(self, position: int, dropped_at: Ints) -> npt.NDArray[np.bool_]:
         return np.ones(len(dropped_at), np.bool_)
@@ -156,7 +160,8 @@ class Ordering:
 
     def fork(self, seed: int) -> Ordering:
         """A copy for one task, which samples by its own seed."""
-        copy = deepcopy(self)
+        same = (self.settings, self.guards, self.banned, self._random, self.switches)
+        copy = deepcopy(self, {id(one): one for one in same})  # values, or replaced below
         copy._random = np.random.default_rng(seed)
         copy.switches = []
         copy.overhead = Overhead()
@@ -220,6 +225,10 @@ class Fork:
     @property
     def order(self) -> list[int]:
         return self.own.order
+
+    @property
+    def guards(self) -> Guards:
+        return self.own.guards
 
     def slice_rows(self) -> int:
         return self.own.slice_rows()

@@ -10,7 +10,7 @@ import numpy as np
 
 from thalweg.adapt.filters.ordering import Order, Ordering, Settings, Stopwatch, Trigger
 from thalweg.exec.frame import Ints
-from thalweg.exec.tactics import DROPPED, Observation
+from thalweg.exec.tactics import DROPPED, UNKNOWN, Observation
 
 
 class Sweep(Ordering):
@@ -30,10 +30,13 @@ class Sweep(Ordering):
         if self.settings.predicates < 2 or seen.order != tuple(self.current):
             return  # counted under an order that is no longer in force
         watch = Stopwatch()
-        drops = seen.profile[:, self.current] == DROPPED
-        if not len(drops):
+        verdicts = seen.profile[:, self.current]
+        first = (verdicts == DROPPED).argmax(1)
+        asked = (first >= self.stage) | (verdicts[:, self.stage] != UNKNOWN)
+        verdicts, first = verdicts[asked], first[asked]  # other tasks may be at other stages
+        if not len(first):
             return
-        first = drops.argmax(1)
+        drops = verdicts == DROPPED
         self.overhead.window += watch.lap()
         self._count(first[first <= self.stage], drops[first <= self.stage, self.stage])
         self.seen += len(first)

@@ -13,6 +13,7 @@ from thalweg.adapt.constants import (
     REVERT_ROWS,
     TRANSIENT_ALPHA,
 )
+from thalweg.adapt.filters.guards import allows
 from thalweg.adapt.filters.hindsight import Hindsight, Memory
 from thalweg.adapt.filters.ordering import Order, Ordering, Reorder
 from thalweg.adapt.filters.static import greedy_order
@@ -35,13 +36,14 @@ class FilterWatch:
         self.ordering = ordering
         self.log = log
         self.memory = Memory(len(conjunction.predicates))
-        self.texts = tuple(str(p) for p in conjunction.predicates)
+        self.texts = tuple(p.label for p in conjunction.predicates)
         self.subject = " AND ".join(self.texts)
         self.seconds = 0.0
         """What filtering has taken, profiling left out."""
         self._meter: list[tuple[float, int]] = []
         self._trial: _Trial | None = None
         self._banned: dict[Order, int] = {}
+        self._alpha = ordering.settings.alpha
 
     @property
     def plan(self) -> Order:
@@ -60,12 +62,10 @@ class FilterWatch:
     def absorb(self, seen: Observation, epoch: int) -> Sequence[Switch]:
         self.memory.add(seen)
         self.seconds += float(seen.seconds.sum())
-        before = self.ordering.switches[:]
         self._measure(seen)
         self._age_bans()
         self.ordering.observe(seen)
-        fresh = self.ordering.switches[len(before) :]
-        found = [self._log(reorder, epoch) for reorder in fresh]
+        found = [self._log(reorder, epoch) for reorder in self.ordering.switches]
         self.ordering.switches.clear()
         return found + self._judge_trial(epoch)
 
@@ -83,7 +83,7 @@ class FilterWatch:
 
     def _measure(self, seen: Observation) -> None:
         cost = self.measured(seen)
-        if self._trial is not None and seen.order == self._trial.new:
+        if self._trial is not None and self._trial.judges(seen):
             self._trial.cost += cost
             self._trial.rows += seen.rows
         if seen.order == self.plan:
@@ -114,17 +114,22 @@ class FilterWatch:
         self._close_trial(KEPT)
         self.log.add(switch)
         self._damp(switch)
-        if switch.before is not None:
-            self._trial = _Trial(switch, reorder.old, reorder.new, reorder.predicted)
+        if switch.before is None or not allows(self.ordering.guards, reorder.old):
+            switch.outcome = KEPT  # nothing to compare with, or no way back
+        else:
+            usual = sum(r for _, r in self._meter) // max(len(self._meter), 1)
+            self._trial = _Trial(switch, reorder.old, reorder.new, reorder.predicted, usual)
         self._meter = []
         return switch
 
     def _damp(self, switch: Switch) -> None:
-        """Pairs that caused transients have to differ by more before they cause a switch again."""
+        """After a pair caused transients before, ratios have to differ by more for a switch."""
         times = self.log.transients[switch.pair]
         if times:
-            alpha = max(self.ordering.settings.alpha * TRANSIENT_ALPHA, LEAST_ALPHA)
-            self.ordering.settings = replace(self.ordering.settings, alpha=alpha)
+            self._set_alpha(max(self.ordering.settings.alpha * TRANSIENT_ALPHA, LEAST_ALPHA))
+
+    def _set_alpha(self, alpha: float) -> None:
+        self.ordering.settings = replace(self.ordering.settings, alpha=alpha)
 
     def _judge_trial(self, epoch: int) -> list[Switch]:
         trial = self._trial
@@ -134,6 +139,8 @@ class FilterWatch:
         trial.switch.after = after
         if after <= self._old_by_now(trial) * REVERT_MARGIN or trial.new != self.plan:
             self._close_trial(KEPT)
+            alpha = self.ordering.settings.alpha  # a switch that paid: less caution is needed
+            self._set_alpha(min(alpha / TRANSIENT_ALPHA, self._alpha))
             return []
         trial.switch.outcome = REVERTED
         self._trial = None
@@ -176,14 +183,25 @@ class FilterWatch:
 class _Trial:
     """A switch that has still to show whether it pays."""
 
-    __slots__ = ("cost", "new", "old", "predicted", "rows", "switch")
+    __slots__ = ("cost", "new", "old", "predicted", "rows", "switch", "usual")
 
     def __init__(
-        self, switch: Switch, old: Order, new: Order, predicted: tuple[float, float] | None
+        self,
+        switch: Switch,
+        old: Order,
+        new: Order,
+        predicted: tuple[float, float] | None,
+        usual: int,
     ) -> None:
         self.switch = switch
         self.old = old
         self.new = new
         self.predicted = predicted
+        self.usual = usual
         self.cost = 0.0
         self.rows = 0
+
+    def judges(self, seen: Observation) -> bool:
+        """Whether a slice tells something: in one much shorter than those before the switch the
+        calls themselves cost more than the rows."""
+        return seen.order == self.new and 2 * seen.rows >= self.usual

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from thalweg.plan.expr import Call, Expr
+from thalweg.plan.expr import Call, Expr, Predicate
 from thalweg.plan.logical import Filter, Join, Node, OuterJoin, transform
 
 
@@ -19,10 +19,17 @@ def split_conjunctions(node: Node) -> Node:
 
 def _split(node: Node) -> Node:
     if isinstance(node, (Filter, Join, OuterJoin)):
-        parts = tuple(replace(p, expr=e) for p in node.predicates for e in _conjuncts(p.expr))
+        parts = tuple(part for p in node.predicates for part in _parts(p))
         if len(parts) != len(node.predicates):
             return replace(node, predicates=parts)
     return node
+
+
+def _parts(predicate: Predicate) -> list[Predicate]:
+    found = _conjuncts(predicate.expr)
+    if len(found) == 1:
+        return [predicate]
+    return [replace(predicate, expr=e, part=i) for i, e in enumerate(found)]
 
 
 def _conjuncts(expr: Expr) -> list[Expr]:
