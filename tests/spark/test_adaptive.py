@@ -58,7 +58,7 @@ def test_functions_are_reordered_in_the_workers(spark: Any, tmp_path: Path) -> N
         assert str(query.plan.leaves[0].filters[0]) == "is_one(a)"
         counts = query.stats()["counts"]
         asked = counts["evaluations:is_one(a)"] + counts["evaluations:is_one_too(b)"]
-        assert asked < 1.25 * ROWS  # the best order for each half asks 1.1 times per row
+        assert asked < 1.35 * ROWS  # the order of the text asks 1.5 times per row, the best 1.1
         assert query.stats()["adapt"]["filters"][0]["overhead"]["extra_evaluations"] > 0
 
 

@@ -66,7 +66,7 @@ DRIFT_ROWS = 256
 BURST_ROWS = 192
 """At the start, and after drift, slices of so many rows are profiled as a whole,"""
 BURST_SLICES = 2
-"""so many of them."""
+"""so many of them, or as many rows in shorter ones."""
 DRIFT_CALM = 1.5
 """Drift that leads to no switch raises the limit for the next by this factor."""
 REFILL_ROWS = 300

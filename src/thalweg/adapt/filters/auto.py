@@ -50,7 +50,7 @@ class Auto(AGreedy):
         self.ignored: frozenset[int] = frozenset()
         self.known: dict[Region, Order] = {}
         self.patience = np.ones(settings.predicates)
-        self.burst = BURST_SLICES
+        self.burst = BURST_SLICES * BURST_ROWS
         self.rate = 1.0 if settings.rate else 0.0
         self.spent = 0.0
         self.paid = 0.0
@@ -73,7 +73,8 @@ class Auto(AGreedy):
         self.spent = 0.98 * self.spent + float(seen.seconds.sum())
 
     def _learn(self, seen: Observation) -> None:
-        self.burst = max(self.burst - 1, 0)
+        if len(seen.profile) + seen.passed == seen.rows:  # what other tasks saw is no burst
+            self.burst = max(self.burst - seen.rows, 0)
         if seen.order == tuple(self.current):
             self._notice_drift(seen)
         before = list(self.current)
@@ -111,7 +112,7 @@ class Auto(AGreedy):
         self.sweep = None
         self.ignored = frozenset()
         self.quiet = 0
-        self.burst = BURST_SLICES
+        self.burst = BURST_SLICES * BURST_ROWS
         self._recalled = False
         self.patience[moved] *= DRIFT_CALM  # until a switch shows that it was worth waking
         self._forget_rates()

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+import numpy.typing as npt
+
 from thalweg.adapt.constants import (
     BAN_SLICES,
     LEAST_ALPHA,
@@ -40,7 +43,7 @@ class FilterWatch:
         self.subject = " AND ".join(self.texts)
         self.seconds = 0.0
         """What filtering has taken, profiling left out."""
-        self._meter: list[tuple[float, int]] = []
+        self._recent: list[tuple[float, Observation]] = []
         self._trial: _Trial | None = None
         self._banned: dict[Order, int] = {}
         self._alpha = ordering.settings.alpha
@@ -84,19 +87,21 @@ class FilterWatch:
     def _measure(self, seen: Observation) -> None:
         cost = self.measured(seen)
         if self._trial is not None and self._trial.judges(seen):
-            self._trial.cost += cost
-            self._trial.rows += seen.rows
+            self._trial.after.add(cost, seen)
         if seen.order == self.plan:
-            self._meter = [*self._meter[-METER_SLICES + 1 :], (cost, seen.rows)]
+            self._recent = [*self._recent[-METER_SLICES + 1 :], (cost, seen)]
 
-    def _recent(self) -> float | None:
-        rows = sum(r for _, r in self._meter)
-        return sum(c for c, _ in self._meter) / rows if rows else None
+    def _before(self) -> _Meter:
+        """What the last slices under this order took."""
+        meter = _Meter(len(self.texts))
+        for cost, seen in self._recent:
+            meter.add(cost, seen)
+        return meter
 
     # -- switches ----------------------------------------------------------------------------
 
     def _log(self, reorder: Reorder, epoch: int) -> Switch:
-        why = reorder.trigger
+        why, before = reorder.trigger, self._before()
         switch = Switch(
             epoch,
             self.subject,
@@ -109,7 +114,7 @@ class FilterWatch:
             why.has,
             why.evidence,
             reorder.predicted,
-            self._recent(),
+            before.cost_per_row,
         )
         self._close_trial(KEPT)
         self.log.add(switch)
@@ -117,9 +122,8 @@ class FilterWatch:
         if switch.before is None or not allows(self.ordering.guards, reorder.old):
             switch.outcome = KEPT  # nothing to compare with, or no way back
         else:
-            usual = sum(r for _, r in self._meter) // max(len(self._meter), 1)
-            self._trial = _Trial(switch, reorder.old, reorder.new, reorder.predicted, usual)
-        self._meter = []
+            self._trial = _Trial(switch, reorder, before, len(self._recent))
+        self._recent = []
         return switch
 
     def _damp(self, switch: Switch) -> None:
@@ -133,11 +137,10 @@ class FilterWatch:
 
     def _judge_trial(self, epoch: int) -> list[Switch]:
         trial = self._trial
-        if trial is None or trial.rows < REVERT_ROWS:
+        if trial is None or trial.after.rows < REVERT_ROWS:
             return []
-        after = trial.cost / trial.rows
-        trial.switch.after = after
-        if after <= self._old_by_now(trial) * REVERT_MARGIN or trial.new != self.plan:
+        trial.switch.after = trial.after.cost_per_row
+        if self._pays(trial) or trial.new != self.plan:
             self._close_trial(KEPT)
             alpha = self.ordering.settings.alpha  # a switch that paid: less caution is needed
             self._set_alpha(min(alpha / TRANSIENT_ALPHA, self._alpha))
@@ -148,22 +151,28 @@ class FilterWatch:
         self.ordering.force(trial.old)
         back = Switch(
             epoch, self.subject, trial.switch.new, trial.switch.old, "measured cost per row",
-            trial.switch.challenger, trial.switch.incumbent, after, self._old_by_now(trial), 0,
-            outcome=KEPT,
+            trial.switch.challenger, trial.switch.incumbent, trial.switch.after or 0.0,
+            trial.switch.before or 0.0, 0, outcome=KEPT,
         )  # fmt: skip
         self.log.add(back)
-        self._meter = []
+        self._recent = []
         return [back]
 
-    def _old_by_now(self, trial: _Trial) -> float:
-        """What a row would cost under the old order by now: what it did cost, moved as far as the
-        profile says that statistics have moved."""
-        before = trial.switch.before
-        assert before is not None
+    def _pays(self, trial: _Trial) -> bool:
+        """Whether a row costs no more than it would by now under the old order: than it did,
+        moved as far as the profile says that statistics have moved. Time alone is no witness
+        against a switch on a busy machine: the evaluations, at like costs, have to agree."""
+        limit = REVERT_MARGIN * self._moved(trial)
+        costs = self.ordering.costs.per_row
+        took = (trial.after.cost_per_row or 0.0) > limit * (trial.before.cost_per_row or 0.0)
+        asked = trial.after.work_per_row(costs) > limit * trial.before.work_per_row(costs)
+        return not (took and asked)
+
+    def _moved(self, trial: _Trial) -> float:
         now = self.ordering.predicted(trial.old)
         if trial.predicted is None or now is None or not trial.predicted[0]:
-            return before
-        return max(before, before * now / trial.predicted[0])
+            return 1.0
+        return max(1.0, now / trial.predicted[0])
 
     def _close_trial(self, outcome: str) -> None:
         if self._trial is not None and self._trial.switch.outcome == PENDING:
@@ -180,28 +189,41 @@ class FilterWatch:
             self.ordering.banned = frozenset(self._banned)
 
 
+class _Meter:
+    """What some slices took."""
+
+    def __init__(self, predicates: int) -> None:
+        self.cost = 0.0
+        self.rows = 0
+        self.evaluated = np.zeros(predicates, np.int64)
+
+    def add(self, cost: float, seen: Observation) -> None:
+        self.cost += cost
+        self.rows += seen.rows
+        self.evaluated += seen.evaluated
+
+    @property
+    def cost_per_row(self) -> float | None:
+        return self.cost / self.rows if self.rows else None
+
+    def work_per_row(self, costs: npt.NDArray[np.float64]) -> float:
+        """Evaluations at given costs."""
+        return float((self.evaluated * costs).sum()) / max(self.rows, 1)
+
+
 class _Trial:
     """A switch that has still to show whether it pays."""
 
-    __slots__ = ("cost", "new", "old", "predicted", "rows", "switch", "usual")
-
-    def __init__(
-        self,
-        switch: Switch,
-        old: Order,
-        new: Order,
-        predicted: tuple[float, float] | None,
-        usual: int,
-    ) -> None:
+    def __init__(self, switch: Switch, reorder: Reorder, before: _Meter, slices: int) -> None:
         self.switch = switch
-        self.old = old
-        self.new = new
-        self.predicted = predicted
-        self.usual = usual
-        self.cost = 0.0
-        self.rows = 0
+        self.old = reorder.old
+        self.new = reorder.new
+        self.predicted = reorder.predicted
+        self.before = before
+        self.after = _Meter(len(reorder.new))
+        self._usual = before.rows // max(slices, 1)
 
     def judges(self, seen: Observation) -> bool:
         """Whether a slice tells something: in one much shorter than those before the switch the
         calls themselves cost more than the rows."""
-        return seen.order == self.new and 2 * seen.rows >= self.usual
+        return seen.order == self.new and 2 * seen.rows >= self._usual
