@@ -123,7 +123,8 @@ class Report:
     ) -> None:
         """A figure. Systems called `thalweg...` are ours unless `role` says otherwise."""
         chosen: Role = role or ("ours" if system.startswith("thalweg") else "peer")
-        self.rows.append(Row(case, system, metric, unit, value, chosen))
+        figure = None if value is None else float(value)  # NumPy's numbers are not JSON's
+        self.rows.append(Row(case, system, metric, unit, figure, chosen))
 
     def peer(self, case: str, result: PeerResult, role: Role | None = None) -> None:
         """The usual rows of a run: whole run, warm batch, results; run minus read where known."""
@@ -158,7 +159,7 @@ class Report:
     def measure(self, name: str, value: float | None, reason: str | None = None) -> None:
         """Settle a goal: a value, or None with the reason why there is none."""
         goal = self._goals[name]
-        goal.measured = value
+        goal.measured = None if value is None else float(value)
         goal.reason = (reason or NOT_MEASURED) if value is None else reason
 
     def ratio(self, name: str, above: float | None, below: float | None, reason: str = "") -> None:
