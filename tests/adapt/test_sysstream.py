@@ -130,3 +130,16 @@ def test_impossible_changes_are_refused(sql: str, error: type[Exception]) -> Non
     made.query("SELECT a FROM s WHERE a < 50", name="q")
     with pytest.raises(error):
         made.sql(sql)
+
+
+def test_rates_are_rows_a_second_by_the_recorded_clock() -> None:
+    made = runner()
+    watch = made.query(
+        "SELECT ISTREAM value FROM SysStream [NOW] WHERE entity = 's' AND property = 'rate'"
+    )
+    made.query("SELECT a FROM s", name="q")
+    for number, piece in enumerate(made._cut("s", numbers()), 1):
+        made._clock = number * 2_000_000
+        made.feed({"s": piece})
+    made.close()
+    assert watch.results()["value"].to_pylist() == [ROWS / EPOCHS / 2] * (EPOCHS - 1)

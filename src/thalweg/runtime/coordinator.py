@@ -203,7 +203,7 @@ class Coordinator:
             return
         stream = self.state.streams[SYSSTREAM]
         at = max(clock, stream.max_ts + 1, stream.watermark)
-        table = self._system.table(report.epoch, report)
+        table = self._system.table(report, clock)
         self._intake.publish(SYSSTREAM, table, at, self.state.next_seq - 1, clock)
 
     def _run(self, batches: Sequence[Sequence[Job]]) -> list[list[Result]]:

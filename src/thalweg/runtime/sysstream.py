@@ -33,13 +33,15 @@ class SysStream:
         self._state = state
         self._adaptation = adaptation
         self._before: dict[tuple[str, str], int] = {}
+        self._clock = state.clock
         for stream in state.streams:
             self._streams_growth(stream, state.streams[stream])
         for query in state.queries:
             self._grown(query, state.queries[query].counts)
 
-    def table(self, epoch: int, report: EpochReport) -> pa.Table:
-        found = list(self._properties(report))
+    def table(self, report: EpochReport, clock: int) -> pa.Table:
+        found = list(self._properties(report, clock))
+        epoch = report.epoch
         entities, kinds, names, values = zip(*found, strict=True)
         columns = [entities, kinds, names, values, [epoch] * len(found)]
         fields = system_stream().fields
@@ -47,20 +49,25 @@ class SysStream:
             {f.name: pa.array(c, to_arrow(f.type)) for f, c in zip(fields, columns, strict=True)}
         )
 
-    def _properties(self, report: EpochReport) -> Iterator[Property]:
+    def _properties(self, report: EpochReport, clock: int) -> Iterator[Property]:
+        seconds = (clock - self._clock) / 1e6 if self._clock else 0.0  # 0: no epoch before
+        self._clock = clock
         yield "engine", "engine", "rows", report.rows_in
         yield "engine", "engine", "seconds", report.seconds
         yield "engine", "engine", "step_seconds", report.step_seconds
         yield "engine", "engine", "state_bytes", report.state_bytes
         for name, stream in self._state.streams.items():
             if name != SYSSTREAM:
-                yield from self._of_stream(name, stream)
+                yield from self._of_stream(name, stream, seconds)
         for name, query in self._state.queries.items():
             yield from self._of_query(name, query)
 
-    def _of_stream(self, name: str, stream: StreamState) -> Iterator[Property]:
-        for tally, value in self._streams_growth(name, stream).items():
+    def _of_stream(self, name: str, stream: StreamState, seconds: float) -> Iterator[Property]:
+        grown = self._streams_growth(name, stream)
+        for tally, value in grown.items():
             yield name, "stream", tally, value
+        if seconds > 0:
+            yield name, "stream", "rate", grown["rows"] / seconds
         yield name, "stream", "kept_rows", sum(p.rows for p in stream.packs)
         yield name, "stream", "kept_bytes", sum(p.bytes for p in stream.packs)
 
