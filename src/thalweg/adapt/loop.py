@@ -102,6 +102,7 @@ class Adaptation:
         watched = self.queries.get(name)
         if watched is None:
             return plan
+        before = [w.plan for w in watched.filters]
         for number, observation in seen:
             watched.filters[number].absorb(observation, epoch)
         for number, watch in enumerate(watched.filters):
@@ -109,6 +110,7 @@ class Adaptation:
             if mine:
                 self._record(name, watch, mine)
                 watch.memory.end_epoch()
+            if watch.plan != before[number]:
                 plan = reordered(plan, watch.conjunction.predicates, watch.plan)
         return plan
 

@@ -58,7 +58,7 @@ class SharedQuestions(Questions):
         self._leaf = leaf
         self._pack = pack
         self._rows = rows
-        self._known: dict[Predicate, np.ndarray | None] = {}
+        self._known: dict[tuple[int, int], np.ndarray | None] = {}
 
     def ask(
         self, predicate: Predicate, rows: Ints, extra: bool = False
@@ -80,7 +80,7 @@ class SharedQuestions(Questions):
         return true, errors
 
     def _memory(self, predicate: Predicate) -> np.ndarray | None:
-        if predicate not in self._known:
+        if predicate.rank not in self._known:
             text = own_text(self._leaf, predicate)
             found = None
             if (self._leaf.relation, text) in self.ctx.common:
@@ -89,8 +89,8 @@ class SharedQuestions(Questions):
                 if found is None:
                     found = np.zeros(len(self._pack), np.uint8)
                     self.ctx.cache.remember(key, found, found.nbytes)
-            self._known[predicate] = found
-        return self._known[predicate]
+            self._known[predicate.rank] = found
+        return self._known[predicate.rank]
 
 
 def _decoded(codes: np.ndarray) -> tuple[Mask, Codes | None]:
