@@ -22,8 +22,9 @@ from thalweg.adapt.filters.ordering import Ordering
 from thalweg.adapt.filters.sweep import Sweep
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import Judged, judge
-from thalweg.exec.tactics import Observation, Tactic, conjunction
+from thalweg.exec.tactics import Observation, Tactic
 from thalweg.exec.vector import Vector
+from thalweg.plan.conjunctions import in_text_order
 from thalweg.plan.expr import Column, Predicate
 from thalweg.plan.types import BOOLEAN
 
@@ -171,7 +172,7 @@ def _sum(counts: Counter[str], prefix: str) -> int:
 
 
 def predicates(n: int) -> tuple[Predicate, ...]:
-    return conjunction([Predicate(Column(BOOLEAN, False, f"f{i}"), i, f"f{i}") for i in range(n)])
+    return in_text_order([Predicate(Column(BOOLEAN, False, f"f{i}"), i, f"f{i}") for i in range(n)])
 
 
 def drive(tactic: Tactic | None, passing: Bools) -> Run:

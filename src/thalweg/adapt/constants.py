@@ -27,6 +27,9 @@ SLICE_ROWS = 2_048
 """The shortest slice."""
 LONGEST_SLICE_ROWS = 262_144
 
+SLICE_MEMORY = 0.75
+"""How much of the time per row is what slices before took; the rest is the last slice's."""
+
 # -- thrash control ------------------------------------------------------------------------------
 ALPHA = 0.9
 """A predicate moves forward only if the ratio of the one before it is below this part of its
@@ -61,6 +64,10 @@ PROFILE_BUDGET = 0.02
 """The part of filter time that profiling may take while nothing changes."""
 DRIFT = 0.08
 """A survival rate that moves this much from where it was when the order was chosen is drift."""
+DRIFT_SIGMAS = 4
+"""and more than so many standard deviations of a slice of that size."""
+BUDGET_MEMORY = 0.98
+"""What was spent and what profiling took count this much less with every slice."""
 DRIFT_ROWS = 256
 """Rows a position has to see before its survival rate is compared."""
 BURST_ROWS = 192

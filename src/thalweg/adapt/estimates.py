@@ -30,12 +30,3 @@ def share(part: int, whole: int) -> Estimate:
         return Estimate(0.5, 0, 0.5)
     rate = part / whole
     return Estimate(rate, whole, round(_Z * sqrt(max(rate * (1 - rate), 0.25 / whole) / whole), 9))
-
-
-def mean(total: float, squares: float, count: int) -> Estimate:
-    """The mean behind a sum and a sum of squares."""
-    if not count:
-        return Estimate(0.0, 0, float("inf"))
-    value = total / count
-    variance = max(squares / count - value * value, 0.0)
-    return Estimate(value, count, _Z * sqrt(variance / count))

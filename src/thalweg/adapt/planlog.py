@@ -88,8 +88,7 @@ class PlanLog:
     def add(self, switch: Switch) -> None:
         """Note a switch. One that goes back to the plan before shows that the last was a
         transient; who caused it is remembered."""
-        earlier = [s for s in self._entries if s.subject == switch.subject]
-        last = earlier[-1] if earlier else None
+        last = next((s for s in reversed(self._entries) if s.subject == switch.subject), None)
         if last and last.old == switch.new and switch.epoch - last.epoch <= TRANSIENT_EPOCHS:
             self.transients[last.pair] += 1
         self._entries.append(switch)

@@ -48,9 +48,6 @@ class Profiler:
             del self._shares[key]
             self._notified.pop(key, None)
 
-    def keeps(self, key: Key) -> bool:
-        return key in self._shares
-
     @property
     def kept(self) -> frozenset[Key]:
         return frozenset(self._shares)

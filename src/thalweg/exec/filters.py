@@ -25,10 +25,9 @@ from thalweg.exec.tactics import (
     Conjunction,
     Observation,
     Tactic,
-    conjunction,
 )
 from thalweg.exec.vector import Codes, Mask, Vector
-from thalweg.plan.conjunctions import is_movable
+from thalweg.plan.conjunctions import in_text_order, is_movable
 from thalweg.plan.expr import Predicate
 
 
@@ -138,7 +137,7 @@ class _Conjunction:
     """Predicates in text order, and which rows they err on."""
 
     def __init__(self, predicates: Sequence[Predicate], questions: Questions, length: int) -> None:
-        self.predicates: Conjunction = conjunction(predicates)
+        self.predicates: Conjunction = in_text_order(predicates)
         self.written = _numbers(predicates)
         self.questions = questions
         self.length = length

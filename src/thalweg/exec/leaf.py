@@ -25,7 +25,7 @@ from thalweg.exec.frame import (
     concat_frames,
 )
 from thalweg.exec.shared import SharedQuestions
-from thalweg.exec.tactics import conjunction
+from thalweg.plan.conjunctions import in_text_order
 from thalweg.plan.expr import Predicate
 from thalweg.plan.physical import Leaf
 from thalweg.store import native
@@ -178,7 +178,7 @@ class TimeLeaf:
         self.window = None if leaf.is_table else leaf.time_window
         # the order of predicates makes no difference to the rows they leave
         self._memo = str(
-            replace(leaf, filters=conjunction(leaf.filters), hints=conjunction(leaf.hints))
+            replace(leaf, filters=in_text_order(leaf.filters), hints=in_text_order(leaf.hints))
         )
 
     # -- appearing and vanishing rows --------------------------------------------------------

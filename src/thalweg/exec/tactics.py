@@ -21,6 +21,7 @@ PASSED, DROPPED, ERRED, UNKNOWN = 0, 1, 2, -1
 Verdicts = npt.NDArray[np.int8]
 """Per profiled row and predicate (in text order) one of the four above."""
 Conjunction = tuple[Predicate, ...]
+"""Predicates in text order: what a tactic is known by, whatever the plan's order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +76,3 @@ class Tactic(Protocol):
         ...
 
     def observe(self, observation: Observation) -> None: ...
-
-
-def conjunction(predicates: Sequence[Predicate]) -> Conjunction:
-    """The predicates in text order: what a tactic is known by, whatever the plan's order."""
-    return tuple(sorted(predicates, key=lambda p: p.rank))

@@ -31,15 +31,20 @@ class Ordered:
 
     @staticmethod
     def of(predicates: Sequence[Predicate]) -> Ordered:
-        ordered = tuple(sorted(predicates, key=lambda p: p.rank))
+        ordered = in_text_order(predicates)
         guards = tuple(frozenset(_guards(ordered, i)) for i in range(len(ordered)))
         return Ordered(ordered, guards, tuple(_may_learn(p) for p in ordered))
+
+
+def in_text_order(predicates: Sequence[Predicate]) -> Predicates:
+    """What a conjunction is known by, whatever order a plan has it in."""
+    return tuple(sorted(predicates, key=lambda p: p.rank))
 
 
 def orderable(plan: QueryPlan) -> tuple[Ordered, ...]:
     """Conjunctions of at least two predicates, each once."""
     found = {
-        tuple(sorted(c, key=lambda p: p.rank)): None
+        in_text_order(c): None
         for relation in plan.relations
         for c in _conjunctions(relation)
         if len(c) > 1

@@ -8,40 +8,22 @@ predicates are correlated; a violation is repaired in the slice that shows it.
 from __future__ import annotations
 
 from thalweg.adapt.filters.matrix import MatrixView
-from thalweg.adapt.filters.ordering import (
-    Order,
-    Ordering,
-    Settings,
-    Stopwatch,
-    Trigger,
-    dropped,
-)
-from thalweg.adapt.filters.static import cost_of
-from thalweg.adapt.filters.window import ProfileWindow
-from thalweg.exec.tactics import Observation
+from thalweg.adapt.filters.ordering import Order, Settings, Trigger
+from thalweg.adapt.filters.window import Drops
+from thalweg.adapt.filters.windowed import Windowed
 
 
-class AGreedy(Ordering):
+class AGreedy(Windowed):
     name = "a-greedy"
-    profiles = True
 
     def __init__(self, settings: Settings, order: Order | None = None) -> None:
         super().__init__(settings, order)
-        self.window = ProfileWindow(settings.predicates, settings.window)
         self.matrix = MatrixView(settings.predicates, self.guards)
         self.matrix.order = list(self.current)
 
-    def _learn(self, seen: Observation) -> None:
-        watch = Stopwatch()
-        rows = dropped(seen)
-        expired = self.window.push(rows, seen.passed)
-        self.overhead.window += watch.lap()
+    def _count(self, rows: Drops, expired: Drops) -> None:
         self.matrix.add(rows)
         self.matrix.add(expired, -1)
-        self.overhead.matrix += watch.lap()
-        if len(self.window) >= self.settings.evidence:
-            self._check()
-        self.overhead.repair += watch.lap()
 
     def _check(self) -> None:
         costs = self.costs.per_row
@@ -59,11 +41,6 @@ class AGreedy(Ordering):
         self.matrix.repair(position, rows, costs)
         if not self._adopt(tuple(self.matrix.order), trigger):
             self.matrix.recount(rows, self.current)
-
-    def predicted(self, order: Order) -> float | None:
-        if len(self.window) < self.settings.evidence:
-            return None
-        return cost_of(order, self.window.rows(), self.costs.per_row, round(self.window.passed))
 
     def _restart(self) -> None:
         self.matrix.guards = self.guards

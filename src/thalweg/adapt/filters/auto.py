@@ -14,11 +14,13 @@ from time import perf_counter
 import numpy as np
 
 from thalweg.adapt.constants import (
+    BUDGET_MEMORY,
     BURST_ROWS,
     BURST_SLICES,
     DRIFT,
     DRIFT_CALM,
     DRIFT_ROWS,
+    DRIFT_SIGMAS,
     HOPELESS,
     KNOWN_PLANS,
     MANY_PREDICATES,
@@ -68,9 +70,9 @@ class Auto(AGreedy):
     def observe(self, seen: Observation) -> None:
         begun = perf_counter()
         super().observe(seen)
-        # what was long ago counts less
-        self.paid = 0.98 * self.paid + perf_counter() - begun + float(seen.extra_seconds.sum())
-        self.spent = 0.98 * self.spent + float(seen.seconds.sum())
+        paid = perf_counter() - begun + float(seen.extra_seconds.sum())
+        self.paid = BUDGET_MEMORY * self.paid + paid
+        self.spent = BUDGET_MEMORY * self.spent + float(seen.seconds.sum())
 
     def _learn(self, seen: Observation) -> None:
         if len(seen.profile) + seen.passed == seen.rows:  # what other tasks saw is no burst
@@ -100,8 +102,8 @@ class Auto(AGreedy):
         counted = (asked >= DRIFT_ROWS) & (self._asked >= DRIFT_ROWS)
         expected = self._left / np.maximum(self._asked, 1)
         found = seen.survivors / np.maximum(asked, 1)
-        noise = 4 * np.sqrt(np.maximum(expected * (1 - expected), 1e-3) / np.maximum(asked, 1))
-        limits = np.maximum(DRIFT * self.patience, noise)
+        variance = np.maximum(expected * (1 - expected), 1e-3) / np.maximum(asked, 1)
+        limits = np.maximum(DRIFT * self.patience, DRIFT_SIGMAS * np.sqrt(variance))
         moved = counted & (np.abs(found - expected) > limits)
         if moved.any():
             self._wake(moved)

@@ -19,15 +19,13 @@ from thalweg.exec.tactics import UNKNOWN, Observation
 
 @dataclass(frozen=True, slots=True)
 class Hindsight:
-    """Costs per row over all that was seen: as run (profiling included), under the best order that
-    never changes, and under the order of the text. `static` and `written` are estimates from
-    profiled rows, `adaptive` counts what was evaluated."""
+    """Costs per row over all that was seen: as run (profiling included), and under the best order
+    that never changes. `static` is an estimate from profiled rows, `adaptive` counts what was
+    evaluated."""
 
-    rows: int
     adaptive: float
     static: float
     order: Order
-    written: float
 
     @property
     def gain(self) -> float:
@@ -74,11 +72,8 @@ class Memory:
         rows = np.concatenate([s for s, _ in self._samples])
         weights = np.concatenate([np.full(len(s), w) for s, w in self._samples])
         order = best_order(rows, costs, guards, weights)
-        written = tuple(range(len(costs)))
         return Hindsight(
-            self.rows,
             float((self.evaluated * costs).sum() / max(self.rows, 1)),
             cost_of(order, rows, costs, weights=weights),
             order,
-            cost_of(written, rows, costs, weights=weights),
         )

@@ -8,38 +8,20 @@ from __future__ import annotations
 import numpy as np
 
 from thalweg.adapt.filters.guards import available
-from thalweg.adapt.filters.ordering import (
-    Order,
-    Ordering,
-    Settings,
-    Stopwatch,
-    Trigger,
-    dropped,
-)
-from thalweg.adapt.filters.static import cost_of
-from thalweg.adapt.filters.window import ProfileWindow
-from thalweg.exec.tactics import Observation
+from thalweg.adapt.filters.ordering import Order, Settings, Trigger
+from thalweg.adapt.filters.window import Drops
+from thalweg.adapt.filters.windowed import Windowed
 
 
-class Independent(Ordering):
+class Independent(Windowed):
     name = "independent"
-    profiles = True
 
     def __init__(self, settings: Settings, order: Order | None = None) -> None:
         super().__init__(settings, order)
-        self.window = ProfileWindow(settings.predicates, settings.window)
         self.drops = np.zeros(settings.predicates, np.int64)
 
-    def _learn(self, seen: Observation) -> None:
-        watch = Stopwatch()
-        rows = dropped(seen)
-        expired = self.window.push(rows, seen.passed)
-        self.overhead.window += watch.lap()
+    def _count(self, rows: Drops, expired: Drops) -> None:
         self.drops += rows.sum(0) - expired.sum(0)
-        self.overhead.matrix += watch.lap()
-        if len(self.window) >= self.settings.evidence:
-            self._check()
-        self.overhead.repair += watch.lap()
 
     def _check(self) -> None:
         ratios = self.drops / self.costs.per_row
@@ -60,8 +42,3 @@ class Independent(Ordering):
             free = available(self.guards, order)
             order.append(max(free, key=lambda i: (ratios[i], -self.current.index(i))))
         return tuple(order)
-
-    def predicted(self, order: Order) -> float | None:
-        if len(self.window) < self.settings.evidence:
-            return None
-        return cost_of(order, self.window.rows(), self.costs.per_row, round(self.window.passed))

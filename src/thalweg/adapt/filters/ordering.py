@@ -15,6 +15,7 @@ from thalweg.adapt.constants import (
     LONGEST_SLICE_ROWS,
     PROFILE_RATE,
     PROFILE_WINDOW,
+    SLICE_MEMORY,
     SLICE_ROWS,
     SLICE_SECONDS,
 )
@@ -147,9 +148,8 @@ class Ordering:
     def observe(self, seen: Observation) -> None:
         if seen.rows:
             spent = float(seen.seconds.sum()) / seen.rows
-            self._row_seconds = spent if not self._row_seconds else (
-                0.75 * self._row_seconds + 0.25 * spent
-            )  # fmt: skip
+            old = self._row_seconds or spent
+            self._row_seconds = SLICE_MEMORY * old + (1 - SLICE_MEMORY) * spent
         self.costs.add(seen)
         self.overhead.profile += float(seen.extra_seconds.sum())
         self.overhead.extra += int(seen.extra.sum())

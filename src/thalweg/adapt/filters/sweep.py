@@ -20,7 +20,6 @@ class Sweep(Ordering):
     def __init__(self, settings: Settings, order: Order | None = None) -> None:
         super().__init__(settings, order)
         self.stage = 1
-        self.stages = 0
         self._clear()
 
     def wanted(self, position: int, dropped_at: Ints) -> np.ndarray:
@@ -71,7 +70,6 @@ class Sweep(Ordering):
 
     def _next_stage(self) -> None:
         self.stage = self.stage % (self.settings.predicates - 1) + 1
-        self.stages += 1
         self._clear()
 
     def _clear(self) -> None:

@@ -21,11 +21,12 @@ from thalweg.adapt.filters.hindsight import Hindsight, Memory
 from thalweg.adapt.filters.ordering import Order, Ordering, Reorder
 from thalweg.adapt.filters.static import greedy_order
 from thalweg.adapt.planlog import KEPT, PENDING, REVERTED, PlanLog, Switch
+from thalweg.adapt.reoptimizer import Reoptimizer
 from thalweg.exec.tactics import Observation
 from thalweg.plan.conjunctions import Ordered
 
 
-class FilterWatch:
+class FilterWatch(Reoptimizer[Order]):
     """The Re-optimizer of one conjunction.
 
     The ordering runs in tasks, as forks, and adapts there between slices. Here the same
