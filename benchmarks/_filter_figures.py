@@ -153,12 +153,12 @@ def figure_4_17(report: Report, rows: int) -> dict[str, float]:
     return out
 
 
-def figure_4_19(report: Report, rows: int) -> dict[str, float]:
+def figure_4_19(report: Report, inputs: int) -> dict[str, float]:
     """Selectivities permuted half-way: tuples until evaluations are near the new optimum."""
-    n = 8
+    n, rows, case = 8, 600_000, "4.19-21"
     found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in ORDERINGS}
     optimum = []
-    for seed in range(SEEDS):
+    for seed in range(inputs):
         first = permuted(spread(n), seed)
         phases = [Phase(rows, first), Phase(rows, permuted(first, seed + 100))]
         drops = drops_of(phases, 2, seed)
@@ -170,12 +170,11 @@ def figure_4_19(report: Report, rows: int) -> dict[str, float]:
             before = series[(at > rows // 2) & (at <= rows)].mean()
             done = series[at > rows * 3 // 2].mean()
             found[name].append((_recovered(at, series, rows, best), before, done))
-    case = "4.19-21"
     for name, values in found.items():
-        tuples, before, done = np.mean(values, axis=0)
-        report.row(case, f"thalweg {name}", "tuples until within 10 %", "tuples", tuples)
-        report.row(case, f"thalweg {name}", "evaluations per 2,000 before", "", before)
-        report.row(case, f"thalweg {name}", "evaluations per 2,000 after", "", done)
+        tuples, before, done = np.array(values).T
+        _spread_row(report, case, f"thalweg {name}", "tuples until within 10 %", tuples)
+        report.row(case, f"thalweg {name}", "evaluations per 2,000 before", "", before.mean())
+        report.row(case, f"thalweg {name}", "evaluations per 2,000 after", "", done.mean())
     report.row(case, "best static order", "evaluations per 2,000 after", "", np.mean(optimum))
     _timed(report, case, drops[rows - TIMED_ROWS // 2 :], [1.0] * n, ORDERINGS)
     return {name: float(np.mean([v[0] for v in values])) for name, values in found.items()}
@@ -184,25 +183,28 @@ def figure_4_19(report: Report, rows: int) -> dict[str, float]:
 def figure_4_22(report: Report, quick: bool) -> dict[str, float]:
     """Period of random permutations: A-Greedy wins when it is short, Sweep when it is long."""
     out = {}
-    rounds = {100_000: 4 if quick else 12, 1_000_000: 1 if quick else 3}
     for c in (10,) if quick else (10, 50, 100):
         costs = [1.0] * 4 + [float(c)] * 4
-        for period, times in rounds.items():
+        for period, times, inputs in ((100_000, 12, 10), (1_000_000, 2, 3 if quick else 6)):
             case = f"4.22-24 c = {c}, period {period:,}"
-            ratios = []
-            for seed in range(1 if quick else 3):
-                drops = _permuting(period, times, 1000 + 50 * seed)
-                greedy = run_counted("a-greedy", drops, costs, seed=seed).per_tuple(costs)
-                sweep = run_counted("sweep", drops, costs, seed=seed).per_tuple(costs)
-                auto = run_counted("auto", drops, costs, seed=seed).per_tuple(costs)
-                ratios.append((greedy, sweep, auto))
-            for name, values in zip(
-                ("a-greedy", "sweep", "auto"), zip(*ratios, strict=True), strict=True
-            ):
+            spent: dict[str, list[float]] = {"a-greedy": [], "sweep": [], "auto": []}
+            for seed in range(inputs):
+                drops = _permuting(period, times, 1000 + 50 * seed)  # the same for every c
+                for name, values in spent.items():
+                    values.append(run_counted(name, drops, costs, seed=seed).per_tuple(costs))
+            for name, values in spent.items():
                 report.row(case, f"thalweg {name}", "cost per tuple", "probes", np.mean(values))
-            out[f"{c}/{period}"] = float(np.mean([s / g for g, s, _ in ratios]))
-            _timed(report, case, drops[-TIMED_ROWS:], costs, ("a-greedy", "sweep", "auto"))
+            ratios = np.array(spent["sweep"]) / np.array(spent["a-greedy"])
+            _spread_row(report, case, "thalweg sweep", "of A-Greedy's cost", ratios)
+            out[f"{c}/{period}"] = float(ratios.mean())
+            _timed(report, case, drops[-TIMED_ROWS:], costs, tuple(spent))
     return out
+
+
+def _spread_row(report: Report, case: str, system: str, metric: str, values: np.ndarray) -> None:
+    """The mean over inputs, and how far single inputs lie apart."""
+    for which, value in (("mean", values.mean()), ("least", values.min()), ("most", values.max())):
+        report.row(case, system, f"{metric}, {which} of {len(values)}", "", float(value))
 
 
 def _permuting(period: int, times: int, seed: int) -> np.ndarray:
