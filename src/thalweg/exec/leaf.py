@@ -6,7 +6,7 @@ vanish (`departures`), and which rows with a given key are alive at given instan
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -281,27 +281,46 @@ class TimeLeaf:
     def probe(
         self, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]
     ) -> Matches:
+        found, frames, times = [], [], []
+        for view, begin, count, total in self.ranges(needles, key):
+            needle, positions = native.expand_ranges(begin, count, total)
+            found.append(needle)
+            frames.append(self.fetch(view, positions, columns))
+            if want_ends:
+                times.append(view.ts[positions])
+        return self.matches(found, frames, times if want_ends else None, columns)
+
+    def ranges(self, needles: Needles, key: Key) -> Iterator[tuple[View, Ints, Ints, int]]:
+        """Pack by pack, where the partners of each needle begin, and how many they are; packs
+        without any are left out."""
         low, high = self._alive(needles)
         bottom = int(low.min()) if len(low) else AFTER_TIME
         top = int(high.max()) if len(high) else BEFORE_TIME
-        found, frames, times = [], [], []
+        self.ctx.counts[f"probes:{self.leaf.alias}"] += len(needles.hashes)
         for meta in self.packs:
             if meta.max_ts < bottom or meta.min_ts > top or not meta.rows:
                 continue
             view = self._view(meta, key)
             begin, count, total = view.matches(needles.hashes, low, high)
             if total:
-                needle, positions = native.expand_ranges(begin, count, total)
-                found.append(needle)
-                frames.append(self._frame(view.pack, view.picked(positions), columns))
-                if want_ends:
-                    times.append(view.ts[positions])
-        self.ctx.counts[f"probes:{self.leaf.alias}"] += len(needles.hashes)
+                yield view, begin, count, total
+
+    def fetch(self, view: View, positions: Ints, columns: frozenset[str]) -> Frame:
+        return self._frame(view.pack, view.picked(positions), columns)
+
+    def matches(
+        self,
+        needles: Sequence[Ints],
+        frames: Sequence[Frame],
+        times: Sequence[Ints] | None,
+        columns: frozenset[str],
+    ) -> Matches:
+        """What was found in several packs as one; `times` where ends are wanted."""
         ends = None
-        if want_ends and self.window is not None:
+        if times is not None and self.window is not None:
             ends = windows.ends(self.window, _flat(times))
         fields = tuple(f for f in self.leaf.fields if f.name in columns)
-        return Matches(_flat(found), concat_frames(frames, fields), ends)
+        return Matches(_flat(needles), concat_frames(frames, fields), ends)
 
     def _alive(self, needles: Needles) -> tuple[Ints, Ints]:
         """Event times of the rows a needle may meet.

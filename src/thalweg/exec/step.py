@@ -34,9 +34,9 @@ from thalweg.exec.filters import judge, reject
 from thalweg.exec.frame import Changes, Frame, Ints, arrow_columns, concat_changes
 from thalweg.exec.groupstate import StatePack
 from thalweg.exec.instantleaf import InstantLeaf
+from thalweg.exec.joins.joined import Joined
 from thalweg.exec.keptleaf import KeptLeaf, arriving_rows
 from thalweg.exec.leaf import Floor, InstantSet, LeafReader, Share, TimeLeaf
-from thalweg.exec.mjoin import Joined
 from thalweg.exec.netting import net
 from thalweg.exec.sequenced import sequence
 from thalweg.exec.shared import Common

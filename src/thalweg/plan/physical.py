@@ -61,6 +61,11 @@ class Leaf:
         return self.window is None and self.source is None
 
     @property
+    def is_standing(self) -> bool:
+        """Whether its rows are always there."""
+        return self.is_table and not self.changes
+
+    @property
     def is_stored(self) -> bool:
         """Whether its rows are in packs that ingest or a table brought."""
         return self.source is None
@@ -85,12 +90,24 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """How drop probing looks a leaf up: by columns of one leaf, the one it hangs on. `is_all` says
+    that these are all its keys; otherwise the others are asked when results are enumerated."""
+
+    parent: int
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    is_all: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Probe:
     """One step of a pipeline: look up rows of `leaf` whose `target` equals `source`.
 
     `verify` repeats the equality where the hash alone does not settle it (`exact` says that it
     does, for keys without NULLs). `residual` are predicates that can be decided here. With `outer`
-    rows without a match go on beside NULLs (LEFT), or only they do, or only the others.
+    rows without a match go on beside NULLs (LEFT), or only they do, or only the others. Without a
+    `check` a leaf is not asked before results are enumerated.
     """
 
     leaf: int
@@ -100,6 +117,7 @@ class Probe:
     verify: tuple[Predicate, ...] = ()
     residual: tuple[Predicate, ...] = ()
     outer: OuterKind | None = None
+    check: Check | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +126,13 @@ class Pipeline:
 
     leaf: int
     probes: tuple[Probe, ...]
+
+    @property
+    def branches(self) -> bool:
+        """Whether a leaf has several that hang on it, so that rows can be dropped by one before
+        they meet the others."""
+        parents = [p.check.parent for p in self.probes if p.check is not None]
+        return len(set(parents)) < len(parents)
 
 
 class RoutingKind(Enum):

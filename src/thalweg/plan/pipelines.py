@@ -6,6 +6,7 @@ filters at each leaf and the order of probes in each pipeline.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from thalweg.plan import functions
@@ -14,6 +15,7 @@ from thalweg.plan.expr import Expr, Predicate, columns_of
 from thalweg.plan.logical import OuterKind, TimeWindow
 from thalweg.plan.physical import (
     Block,
+    Check,
     Leaf,
     Pipeline,
     Probe,
@@ -116,17 +118,43 @@ def _brings_changes(leaf: Leaf, leaves: tuple[Leaf, ...]) -> bool:
 def _probe_order(
     start: int, leaves: tuple[Leaf, ...], classes: KeyClasses, wanted: tuple[int, ...]
 ) -> list[int]:
-    """Connected leaves first (no product where a key exists), else in the wanted order."""
-    preference = [i for i in wanted if i < len(leaves)] or list(range(len(leaves)))
-    preference += [i for i in range(len(leaves)) if i not in preference]
-    done, order = {start}, []
-    while len(done) < len(leaves):
-        open_ = [i for i in preference if i not in done]
-        linked = [i for i in open_ if any(i in c and done & set(c) for c in classes.members)]
-        chosen = (linked or open_)[0]
-        order.append(chosen)
-        done.add(chosen)
-    return order
+    """The wanted order as far as keys allow: a leaf that no key links to those before it comes
+    after the leaves on the shortest path to it, and never as a product where there is a path."""
+    preference = list(dict.fromkeys([*(i for i in wanted if i < len(leaves)), *range(len(leaves))]))
+    order = [start]
+    while len(order) < len(leaves):
+        above = _paths(order, len(leaves), classes)
+        reachable = [i for i in preference if i in above and i not in order]
+        for leaf in reachable or [next(i for i in preference if i not in order)]:
+            order += _missing(leaf, order, above, classes)
+    return order[1:]
+
+
+def _paths(done: list[int], leaves: int, classes: KeyClasses) -> dict[int, int]:
+    """Per leaf that keys lead to the one before it on a shortest path."""
+    above: dict[int, int] = {}
+    frontier = list(done)
+    while frontier:
+        here = frontier.pop(0)
+        for leaf in range(leaves):
+            if leaf not in done and leaf not in above and _linked(leaf, [here], classes):
+                above[leaf] = here
+                frontier.append(leaf)
+    return above
+
+
+def _missing(leaf: int, done: list[int], above: dict[int, int], classes: KeyClasses) -> list[int]:
+    """A leaf behind those that still have to come before it."""
+    if leaf in done:
+        return []
+    path = [leaf]
+    while path[-1] in above and not _linked(path[-1], done, classes):
+        path.append(above[path[-1]])
+    return path[::-1]
+
+
+def _linked(leaf: int, others: Sequence[int], classes: KeyClasses) -> bool:
+    return any(leaf in c and any(i in c for i in others) for c in classes.members)
 
 
 def _pipeline(
@@ -136,44 +164,63 @@ def _pipeline(
     classes: KeyClasses,
     routed: list[tuple[str, ...] | None],
 ) -> Pipeline:
-    done = [start]
+    tree = [start]  # leaves whose rows drop probing may have at hand
     names = {f.name for f in leaves[start].fields}
     waiting = classes.residual()
     probes = []
-    for target in order:
+    for n, target in enumerate(order):
         names |= {f.name for f in leaves[target].fields}
         ready = tuple(p for p in waiting if columns_of(p.expr) <= names)
         waiting = [p for p in waiting if p not in ready]
-        probes.append(_probe(target, done, leaves, classes, routed[target], ready))
-        done.append(target)
+        links = _links(target, [start, *order[:n]], tree, classes)
+        probe = _probe(target, links, leaves, routed[target])
+        probes.append(replace(probe, residual=probe.residual + ready))
+        if probe.check is not None and probe.check.is_all:
+            tree.append(target)
     return Pipeline(start, tuple(probes))
 
 
+@dataclass(frozen=True, slots=True)
+class _Links:
+    """Columns a leaf is looked up by: (column before it, its own). `parent` is the leaf of the tree
+    that settles most of them, `near` are those it settles, `far` the others."""
+
+    parent: int
+    near: tuple[tuple[str, str], ...]
+    far: tuple[tuple[str, str], ...]
+
+
+def _links(target: int, done: list[int], tree: list[int], classes: KeyClasses) -> _Links:
+    shared = [c for c in classes.members if target in c and any(i in c for i in done)]
+    parent = max(tree, key=lambda i: sum(i in c for c in shared))  # among equals the first
+    near = tuple((c[parent], c[target]) for c in shared if parent in c)
+    far = tuple((next(c[i] for i in done if i in c), c[target]) for c in shared if parent not in c)
+    return _Links(parent, near, far)
+
+
 def _probe(
-    target: int,
-    done: list[int],
-    leaves: tuple[Leaf, ...],
-    classes: KeyClasses,
-    routed: tuple[str, ...] | None,
-    residual: tuple[Predicate, ...],
+    target: int, links: _Links, leaves: tuple[Leaf, ...], routed: tuple[str, ...] | None
 ) -> Probe:
-    links = [
-        (next(c[i] for i in done if i in c), c[target])
-        for c in classes.members
-        if target in c and any(i in c for i in done)
-    ]
-    verify = tuple(_equality(s, t, leaves) for s, t in links)
+    leaf = leaves[target]
+    near = tuple(_equality(s, t, leaves) for s, t in links.near)
+    far = tuple(_equality(s, t, leaves) for s, t in links.far)
     if routed is not None:
         # the bucket slice of an index exists for the routing key only
-        by_target = {leaves[target].bare(t): s for s, t in links}
+        by_target = {leaf.bare(t): s for s, t in links.near}
         source = tuple(by_target[c] for c in routed)
-        keyed = {(s, c) for c, s in by_target.items() if c in routed}
-        loose = len(keyed) < len(links)
-        exact = not loose and _exact(routed, target, leaves)
-        return Probe(target, source, routed, exact, verify, residual)
-    source = tuple(s for s, _ in links)
-    bare = tuple(leaves[target].bare(t) for _, t in links)
-    return Probe(target, source, bare, _exact(bare, target, leaves), verify, residual)
+        exact = set(by_target) <= set(routed) and _exact(routed, target, leaves)
+        check = Check(links.parent, source, routed, True)
+        return Probe(target, source, routed, exact, near, far, check=check)
+    bare = tuple(leaf.bare(t) for _, t in links.near)
+    source = tuple(s for s, _ in links.near)
+    if not links.far:
+        check = Check(links.parent, source, bare, True)
+        return Probe(target, source, bare, _exact(bare, target, leaves), near, check=check)
+    partly = Check(links.parent, source, bare, False) if links.near else None
+    source += tuple(s for s, _ in links.far)
+    bare += tuple(leaf.bare(t) for _, t in links.far)
+    exact = _exact(bare, target, leaves)
+    return Probe(target, source, bare, exact, near + far, check=partly)
 
 
 def _equality(left: str, right: str, leaves: tuple[Leaf, ...]) -> Predicate:

@@ -269,6 +269,44 @@ def expand_ranges(begin, count, total):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def expand_some(needle, begin, count, among):  # type: ignore[no-untyped-def]
+    """(needle, position) for every position of the ranges of the needles among all."""
+    total = 0
+    for i in range(needle.size):
+        if among[needle[i]]:
+            total += count[i]
+    whose = np.empty(total, np.int64)
+    position = np.empty(total, np.int64)
+    at = 0
+    for i in range(needle.size):
+        if among[needle[i]]:
+            for j in range(count[i]):
+                whose[at] = needle[i]
+                position[at] = begin[i] + j
+                at += 1
+    return whose, position
+
+
+@njit(cache=True, nogil=True)
+def grouped(group, rows, groups):  # type: ignore[no-untyped-def]
+    """Rows by group: per group where its rows begin in the third array, and how many they are."""
+    count = np.zeros(groups, np.int64)
+    for i in range(group.size):
+        count[group[i]] += 1
+    begin = np.empty(groups, np.int64)
+    total = 0
+    for i in range(groups):
+        begin[i] = total
+        total += count[i]
+    order = np.empty(rows.size, np.int64)
+    next_ = begin.copy()
+    for i in range(group.size):
+        order[next_[group[i]]] = rows[i]
+        next_[group[i]] += 1
+    return begin, count, order
+
+
+@njit(cache=True, nogil=True)
 def rows_between(ts, low, high):  # type: ignore[no-untyped-def]
     """Positions with low ≤ time < high, in order."""
     found = np.empty(ts.size, np.int64)

@@ -1,0 +1,1 @@
+"""The n-way join: pipelines that drop early and enumerate late."""

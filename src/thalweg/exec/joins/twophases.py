@@ -1,0 +1,175 @@
+"""One pipeline in two phases: drop probing, then output generation.
+
+*Drop probing* looks every row up in the other leaves in pipeline order and stops at the first where
+it has no partner. Nothing is fetched or multiplied meanwhile, except that a leaf which others hang
+on is expanded along that path. *Output generation* enumerates the results of the rows that are
+left. The order of a pipeline changes how much is looked up in the first phase, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from thalweg.exec.context import TaskContext
+from thalweg.exec.filters import judge
+from thalweg.exec.frame import Changes, Ints
+from thalweg.exec.joins.found import Found, find
+from thalweg.exec.joins.keys import keyed_rows
+from thalweg.exec.joins.nodes import Node
+from thalweg.exec.joins.output import Output
+from thalweg.exec.leaf import LeafReader, Needles
+from thalweg.exec.tactics import DROPPED, PASSED, Verdicts
+from thalweg.plan.expr import Predicate, columns_of
+from thalweg.plan.physical import Block, Pipeline, Probe
+
+
+@dataclass(slots=True)
+class _Lookup:
+    """What a probe found for the rows of its parent; needle i stands for row `rows[i]`."""
+
+    parent: Node
+    rows: Ints
+    found: Found
+
+
+class TwoPhases:
+    """One pipeline over one set of changes; `wanted` are the columns that anybody looks at."""
+
+    def __init__(
+        self,
+        ctx: TaskContext,
+        block: Block,
+        leaves: Sequence[LeafReader],
+        pipeline: Pipeline,
+        wanted: frozenset[str],
+        changes: Changes,
+        departing: bool,
+    ) -> None:
+        self.ctx = ctx
+        self.block = block
+        self.leaves = leaves
+        self.pipeline = pipeline
+        self.wanted = wanted
+        self.departing = departing
+        self.changes = changes
+        self.root = Node(changes.frame, changes.ts, changes.ends)
+        self._nodes: dict[int, Node] = {pipeline.leaf: self.root}
+        self._lookups: dict[int, _Lookup] = {}
+
+    @property
+    def left(self) -> int:
+        """How many rows of the source may still have results."""
+        return int(np.count_nonzero(self.root.alive))
+
+    # -- drop probing ------------------------------------------------------------------------
+
+    def drop(self, probe: Probe) -> None:
+        """Rows that have no partner in a leaf are out."""
+        if probe.check is not None:
+            looked = self._look_up(probe)
+            looked.parent.keep(looked.rows[looked.found.hit])
+
+    def verdict(self, probe: Probe) -> Verdicts:
+        """Per row of the source whether it has a partner in a leaf, along the path that leads
+        there; nothing is dropped."""
+        verdicts = np.full(len(self.changes), DROPPED, np.int8)
+        if probe.check is None:
+            verdicts[:] = PASSED
+            return verdicts
+        looked = self._look_up(probe)
+        verdicts[looked.parent.sources(looked.rows[looked.found.hit])] = PASSED
+        return verdicts
+
+    def _look_up(self, probe: Probe) -> _Lookup:
+        assert probe.check is not None
+        parent = self._expanded(probe.check.parent)
+        rows, hashes = parent.keyed(probe.check.source)
+        needles = Needles(hashes, parent.instants[rows], self.departing, self.pipeline.leaf)
+        want_ends = self.changes.ends is not None
+        leaf = self.leaves[probe.leaf]
+        found = find(leaf, needles, probe.check.target, want_ends, self._columns(probe))
+        looked = _Lookup(parent, rows, found)
+        if probe.check.is_all:
+            self._lookups[probe.leaf] = looked
+        return looked
+
+    def _expanded(self, leaf: int) -> Node:
+        """The rows of a leaf, fetched for the rows above them that are still alive."""
+        if leaf in self._nodes:
+            return self._nodes[leaf]
+        looked = self._lookups[leaf]
+        probe = next(p for p in self.pipeline.probes if p.leaf == leaf)
+        parent = looked.parent
+        matches = looked.found.rows(parent.usable()[looked.rows])
+        up, frame, ends = looked.rows[matches.needle], matches.frame, matches.ends
+        self._count_enumerated(leaf, len(up))
+        asked = self._local(probe)
+        if asked and len(up):
+            names = {c for p in asked for c in columns_of(p.expr)}
+            above = {n: v.take(up) for n, v in parent.frame.columns.items() if n in names}
+            kept = judge(asked, {**above, **frame.columns}, len(up), self.ctx).passing
+            up, frame, ends = up[kept], frame.take(kept), None if ends is None else ends[kept]
+        node = Node(frame, parent.instants[up], ends, parent, up)
+        self._nodes[leaf] = node
+        return node
+
+    def _local(self, probe: Probe) -> tuple[Predicate, ...]:
+        """Predicates that speak of a leaf and the one it hangs on alone."""
+        assert probe.check is not None
+        two = (self.block.leaves[probe.leaf], self.block.leaves[probe.check.parent])
+        known = {f.name for leaf in two for f in leaf.fields}
+        asked = self._verify(probe) + probe.residual
+        return tuple(p for p in asked if columns_of(p.expr) <= known)
+
+    def _verify(self, probe: Probe) -> tuple[Predicate, ...]:
+        settled = probe.exact and not self.leaves[probe.leaf].has_null_keys(probe.target)
+        return () if settled else probe.verify
+
+    def _columns(self, probe: Probe) -> frozenset[str]:
+        own = {f.name for f in self.block.leaves[probe.leaf].fields}
+        return frozenset(own & self.wanted)
+
+    def _count_enumerated(self, leaf: int, rows: int) -> None:
+        self.ctx.counts[f"enumerated:{self.block.leaves[leaf].alias}"] += rows
+
+    # -- output generation -------------------------------------------------------------------
+
+    def results(self, names: frozenset[str]) -> Changes:
+        """Everything that the rows that are left take part in."""
+        out = Output(self.ctx, self.root)
+        for probe in self.pipeline.probes:
+            if not len(out):
+                return self.changes.take(np.empty(0, np.int64))
+            asked = self._verify(probe) + probe.residual
+            if probe.leaf in self._lookups:
+                out.attach(self._expanded(probe.leaf))
+                settled = self._local(probe)
+                asked = tuple(p for p in asked if p not in settled)
+            else:
+                self._nodes[probe.leaf] = self._joined(out, probe)
+            out.judge(asked)
+        return out.changes(self.changes, names, self._knows_ends())
+
+    def _joined(self, out: Output, probe: Probe) -> Node:
+        """Look all results so far up by all of a probe's keys at once."""
+        frame = out.frame(set(probe.source))
+        instants = out.instants
+        rows, hashes = keyed_rows(frame, instants, None, probe.source)
+        needles = Needles(hashes, instants[rows], self.departing, self.pipeline.leaf)
+        want_ends = self.changes.ends is not None
+        leaf = self.leaves[probe.leaf]
+        matches = leaf.probe(needles, probe.target, want_ends, self._columns(probe))
+        which = rows[matches.needle]
+        self._count_enumerated(probe.leaf, len(which))
+        node = Node(matches.frame, instants[which], matches.ends)
+        out.append(node, which)
+        return node
+
+    def _knows_ends(self) -> bool:
+        if self.changes.ends is None:
+            return False
+        leaves = self.block.leaves
+        return all(n.ends is not None or leaves[i].is_standing for i, n in self._nodes.items())
