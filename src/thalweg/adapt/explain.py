@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thalweg.adapt.filters.watch import FilterWatch
+from thalweg.adapt.filters.watch import FilterWatch, OrderWatch
 from thalweg.adapt.loop import SELECTIVITY, Adaptation
 
 _LAST = 5
@@ -11,23 +11,24 @@ _LAST = 5
 def explain_adaptation(adaptation: Adaptation, name: str) -> str:
     """The adaptive part of a query's plan in words."""
     watched = adaptation.queries.get(name)
-    if watched is None or not watched.filters:
-        return "adaptive: nothing (no conjunction of two or more predicates)"
+    if watched is None or not watched.orders:
+        return "adaptive: nothing (no conjunction of two or more predicates, no join of three)"
     lines = []
-    for watch in watched.filters:
-        lines += _filters(adaptation, name, watch)
+    for watch in watched.orders:
+        lines += _order(adaptation, name, watch)
     lines.append(f"switches: {watched.log.count}")
     lines += [f"  {switch}" for switch in list(watched.log)[-_LAST:]]
     return "\n".join(lines)
 
 
-def _filters(adaptation: Adaptation, name: str, watch: FilterWatch) -> list[str]:
+def _order(adaptation: Adaptation, name: str, watch: OrderWatch) -> list[str]:
     ordering = watch.ordering
-    lines = [f"adaptive: filters by {ordering.name}, {ordering.rate:.2%} of the rows profiled"]
+    what = "filters" if isinstance(watch, FilterWatch) else f"pipeline of {watch.subject}"
+    lines = [f"adaptive: {what} by {ordering.name}, {ordering.rate:.2%} of the rows profiled"]
     unit = "" if ordering.settings.injected is not None else " s"
     for number in watch.plan:
         text = watch.texts[number]
-        passing = adaptation.profiler.estimate((name, text, SELECTIVITY))
+        passing = adaptation.profiler.estimate((name, watch.name_of(number), SELECTIVITY))
         cost = ordering.costs.per_row[number]
         shown = f"passes {passing} of the rows it is asked (estimate)" if passing.count else "new"
         guards = ", ".join(watch.texts[g] for g in sorted(ordering.guards[number]))

@@ -15,12 +15,14 @@ import numpy as np
 
 from thalweg.adapt.filters.catalog import make_ordering, usual_settings
 from thalweg.adapt.filters.ordering import Fork, Order, Ordering, Settings
-from thalweg.adapt.filters.watch import FilterWatch
+from thalweg.adapt.filters.watch import FilterWatch, OrderWatch
+from thalweg.adapt.joins.watch import PipelineWatch
 from thalweg.adapt.planlog import PlanLog
 from thalweg.adapt.profiler import Profiler
-from thalweg.exec.tactics import Conjunction, Observation, Tactic
-from thalweg.plan.conjunctions import Ordered, orderable, reordered
+from thalweg.exec.tactics import Observation, Subject, Tactic
+from thalweg.plan.conjunctions import Ordered, orderable
 from thalweg.plan.physical import QueryPlan
+from thalweg.plan.pipelines import orderable_pipelines, pipeline_of
 from thalweg.plan.query import QueryOptions
 
 SELECTIVITY = "selectivity"
@@ -31,7 +33,12 @@ class Watched:
     """What is watched of one query."""
 
     filters: list[FilterWatch] = field(default_factory=list)
+    pipelines: list[PipelineWatch] = field(default_factory=list)
     log: PlanLog = field(default_factory=PlanLog)
+
+    @property
+    def orders(self) -> list[OrderWatch]:
+        return [*self.filters, *self.pipelines]
 
 
 class Adaptation:
@@ -51,23 +58,26 @@ class Adaptation:
         found = Watched(log=self.log(name))  # a new plan of a known query goes on with its log
         self.forget(name)
         known = list(orders)
-        for i, conjunction in enumerate(orderable(plan)):
-            order = known[i] if i < len(known) else None
-            count = len(conjunction.predicates)
-            if order is not None and sorted(order) != list(range(count)):
-                order = None  # of another text
+        for conjunction in orderable(plan):
+            order = _usable(known.pop(0) if known else None, len(conjunction.predicates))
             ordering = self._ordering(conjunction, options, order)
             found.filters.append(FilterWatch(conjunction, ordering, found.log))
-            plan = reordered(plan, conjunction.predicates, tuple(ordering.order))
-            for text in found.filters[-1].texts:
-                self.profiler.ask((name, text, SELECTIVITY))
+        for which in orderable_pipelines(plan):
+            count = len(pipeline_of(plan, which).probes)
+            order = _usable(known.pop(0) if known else None, count)
+            ordering = self._pipeline_ordering(count, options, order)
+            found.pipelines.append(PipelineWatch(plan, which, ordering, found.log))
+        for watch in found.orders:
+            plan = watch.applied(plan)
+            for i in range(len(watch.texts)):
+                self.profiler.ask((name, watch.name_of(i), SELECTIVITY))
         self.queries[name] = found
         return plan
 
     def forget(self, name: str) -> None:
-        for watch in self.queries.pop(name, Watched()).filters:
-            for text in watch.texts:
-                self.profiler.release((name, text, SELECTIVITY))
+        for watch in self.queries.pop(name, Watched()).orders:
+            for i in range(len(watch.texts)):
+                self.profiler.release((name, watch.name_of(i), SELECTIVITY))
 
     def _ordering(
         self, conjunction: Ordered, options: QueryOptions, order: Order | None
@@ -82,18 +92,23 @@ class Adaptation:
         settings = usual_settings(options.filters, settings, options.profile)
         return make_ordering(options.filters, settings, order)
 
+    def _pipeline_ordering(
+        self, leaves: int, options: QueryOptions, order: Order | None
+    ) -> Ordering:
+        """Pipelines adapt as filters do, unless all is to stay as it is written."""
+        name = "fixed" if options.filters == "fixed" else "auto"
+        settings = usual_settings(name, Settings(leaves), options.profile)
+        return make_ordering(name, settings, None if name == "fixed" else order)
+
     # -- hooks of the executor ---------------------------------------------------------------
 
-    def tactics(self, name: str, epoch: int, part: int) -> tuple[tuple[Conjunction, Tactic], ...]:
+    def tactics(self, name: str, epoch: int, part: int) -> tuple[tuple[Subject, Tactic], ...]:
         """Forks of the orderings for one task, seeded so that a retry samples the same rows."""
         watched = self.queries.get(name)
         if watched is None:
             return ()
         seed = zlib.crc32(f"{name}/{epoch}/{part}".encode())
-        return tuple(
-            (w.conjunction.predicates, Fork(w.ordering, seed + i))
-            for i, w in enumerate(watched.filters)
-        )
+        return tuple((w.what, Fork(w.ordering, seed + i)) for i, w in enumerate(watched.orders))
 
     def learn(
         self, name: str, plan: QueryPlan, epoch: int, seen: Sequence[tuple[int, Observation]]
@@ -102,34 +117,35 @@ class Adaptation:
         watched = self.queries.get(name)
         if watched is None:
             return plan
-        before = [w.plan for w in watched.filters]
+        orders = watched.orders
+        before = [w.plan for w in orders]
         for number, observation in seen:
-            watched.filters[number].absorb(observation, epoch)
-        for number, watch in enumerate(watched.filters):
+            orders[number].absorb(observation, epoch)
+        for number, watch in enumerate(orders):
             mine = [o for n, o in seen if n == number]
             if mine:
                 self._record(name, watch, mine)
                 watch.memory.end_epoch()
             if watch.plan != before[number]:
-                plan = reordered(plan, watch.conjunction.predicates, watch.plan)
+                plan = watch.applied(plan)
         return plan
 
-    def _record(self, name: str, watch: FilterWatch, seen: Sequence[Observation]) -> None:
-        """Selectivities as execution shows them: each predicate at its place in the order."""
+    def _record(self, name: str, watch: OrderWatch, seen: Sequence[Observation]) -> None:
+        """Selectivities as execution shows them: each at its place in the order."""
         asked = np.sum([o.evaluated for o in seen], axis=0)
         left = np.zeros(len(watch.texts), np.int64)
         for one in seen:
             for position, number in enumerate(one.order):
                 left[number] += one.survivors[position] if one.evaluated[number] else 0
-        for i, text in enumerate(watch.texts):
-            self.profiler.record((name, text, SELECTIVITY), int(left[i]), int(asked[i]))
+        for i in range(len(watch.texts)):
+            self.profiler.record((name, watch.name_of(i), SELECTIVITY), int(left[i]), int(asked[i]))
 
     # -- what others ask ---------------------------------------------------------------------
 
     def orders(self, name: str) -> list[list[int]]:
         """The orders in force, to be kept with the query."""
         watched = self.queries.get(name)
-        return [] if watched is None else [list(w.plan) for w in watched.filters]
+        return [] if watched is None else [list(w.plan) for w in watched.orders]
 
     def log(self, name: str) -> PlanLog:
         found = self.queries.get(name)
@@ -149,10 +165,15 @@ class Adaptation:
         watched = self.queries.get(name)
         if watched is None:
             return {}
-        filters = [self._filter_report(name, w) for w in watched.filters]
-        return {"switches": watched.log.count, "filters": filters}
+        return {
+            "switches": watched.log.count,
+            "filters": [self._order_report(name, w) for w in watched.filters],
+            "pipelines": [
+                {"source": w.subject, **self._order_report(name, w)} for w in watched.pipelines
+            ],
+        }
 
-    def _filter_report(self, name: str, watch: FilterWatch) -> dict[str, Any]:
+    def _order_report(self, name: str, watch: OrderWatch) -> dict[str, Any]:
         ordering, hindsight = watch.ordering, watch.hindsight()
         spent = ordering.overhead
         return {
@@ -162,7 +183,8 @@ class Adaptation:
             "profile_rate": ordering.rate,
             "costs": dict(zip(watch.texts, ordering.costs.per_row.tolist(), strict=True)),
             "selectivities": {
-                t: self.profiler.estimate((name, t, SELECTIVITY)) for t in watch.texts
+                t: self.profiler.estimate((name, watch.name_of(i), SELECTIVITY))
+                for i, t in enumerate(watch.texts)
             },
             "overhead": {
                 "profile": spent.profile,
@@ -176,3 +198,8 @@ class Adaptation:
                 None if hindsight is None else [watch.texts[i] for i in hindsight.order]
             ),
         }
+
+
+def _usable(order: Order | None, count: int) -> Order | None:
+    """An order that was kept, unless it is of another text."""
+    return None if order is None or sorted(order) != list(range(count)) else order

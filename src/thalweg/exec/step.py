@@ -40,7 +40,7 @@ from thalweg.exec.leaf import Floor, InstantSet, LeafReader, Share, TimeLeaf
 from thalweg.exec.netting import net
 from thalweg.exec.sequenced import sequence
 from thalweg.exec.shared import Common
-from thalweg.exec.tactics import Conjunction, Observation, Tactic
+from thalweg.exec.tactics import Observation, Subject, Tactic
 from thalweg.exec.vector import from_arrow
 from thalweg.exec.versioned import VersionedLeaf
 from thalweg.plan.expr import Member
@@ -81,7 +81,7 @@ class StepTask:
     prefix: str = ""
     seq: int = 0
     floors: tuple[tuple[str, int, int], ...] = ()
-    tactics: tuple[tuple[Conjunction, Tactic], ...] = ()
+    tactics: tuple[tuple[Subject, Tactic], ...] = ()
     common: Common = frozenset()
 
     def floor_of(self, stream: str) -> Floor | None:
@@ -208,7 +208,7 @@ class _Step:
         leaves: dict[int, LeafReader] = {}
         for i in sorted(range(len(block.leaves)), key=lambda i: bool(block.leaves[i].members)):
             leaves[i] = self._leaf(number, block, i, leaves)
-        joined = Joined(self.ctx, block, [leaves[i] for i in range(len(leaves))])
+        joined = Joined(self.ctx, number, block, [leaves[i] for i in range(len(leaves))])
         if block.grouping is not None:
             return self._grouped(number, block, joined, only_new)
         return self._plain(block, joined, only_new)

@@ -1,8 +1,9 @@
-"""What may change while a task runs: in which order the predicates of a conjunction are asked.
+"""What may change while a query runs: in which order the predicates of a conjunction are asked, or
+the leaves that a pipeline probes.
 
 A tactic is a small picklable value that the driver sends along with a task. The executor asks it
 before each slice of rows, and tells it afterwards what the slice has shown; it may choose another
-order for the next slice. Rows and rejects never depend on it.
+order for the next slice (of a pipeline: for the next epoch). Rows and rejects never depend on it.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ import numpy.typing as npt
 
 from thalweg.exec.frame import Ints
 from thalweg.plan.expr import Predicate
+from thalweg.plan.pipelines import PipelineOf
 
 PASSED, DROPPED, ERRED, UNKNOWN = 0, 1, 2, -1
 Verdicts = npt.NDArray[np.int8]
 """Per profiled row and predicate (in text order) one of the four above."""
 Conjunction = tuple[Predicate, ...]
 """Predicates in text order: what a tactic is known by, whatever the plan's order."""
+Subject = Conjunction | PipelineOf
+"""What a tactic orders: predicates, or the leaves that a pipeline probes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,7 +164,7 @@ class Grouping:
 @dataclass(frozen=True, slots=True)
 class Block:
     """FROM, WHERE, GROUP BY, HAVING and SELECT. With `outer`, rows of the first leaf looked up in
-    the second, whatever comes of it."""
+    the second, whatever comes of it. `joins` are the predicates that pipelines are made from."""
 
     leaves: tuple[Leaf, ...]
     pipelines: tuple[Pipeline, ...]
@@ -173,6 +173,7 @@ class Block:
     having: tuple[Predicate, ...]
     columns: tuple[Named, ...]
     outer: OuterKind | None = None
+    joins: tuple[Predicate, ...] = ()
 
     @property
     def schema(self) -> Schema:

@@ -19,6 +19,8 @@ from thalweg.plan.physical import (
     Leaf,
     Pipeline,
     Probe,
+    QueryPlan,
+    Reading,
     Relation,
     Routing,
     RoutingKind,
@@ -50,11 +52,8 @@ def with_pipelines(
             place += isinstance(relation, Sequenced) and relation.leaf.is_stored
             found.append(relation)
             continue
-        routed: list[tuple[str, ...] | None] = []
-        for leaf in relation.leaves:
-            by_key = leaf.is_stored and not leaf.is_table and routing.kind is RoutingKind.KEYS
-            routed.append(routing.columns[place] if by_key else None)
-            place += leaf.is_stored
+        routed = _routes(relation.leaves, routing, place)
+        place += sum(leaf.is_stored for leaf in relation.leaves)
         leaves = relation.leaves
         if orders.filters:
             chosen = [orders.filters[(first + i) % len(orders.filters)] for i in range(len(leaves))]
@@ -63,9 +62,70 @@ def with_pipelines(
         pipelines = _pipelines(leaves, classes, routed, orders)
         if relation.outer is not None:
             pipelines = tuple(_outer_lookup(p, relation.outer, classes) for p in pipelines)
-        found.append(replace(relation, leaves=leaves, pipelines=pipelines))
+        found.append(replace(relation, leaves=leaves, pipelines=pipelines, joins=own))
         first += len(leaves)
     return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineOf:
+    """A pipeline of a plan: that of a leaf of a relation, by their numbers."""
+
+    relation: int
+    leaf: int
+
+
+def orderable_pipelines(plan: QueryPlan) -> tuple[PipelineOf, ...]:
+    """Pipelines in which rows can be dropped by one leaf or by another first."""
+    return tuple(
+        PipelineOf(number, pipeline.leaf)
+        for number, relation in enumerate(plan.relations)
+        if isinstance(relation, Block)
+        for pipeline in relation.pipelines
+        if pipeline.branches
+    )
+
+
+def pipeline_of(plan: QueryPlan, which: PipelineOf) -> Pipeline:
+    block = plan.relations[which.relation]
+    assert isinstance(block, Block)
+    return next(p for p in block.pipelines if p.leaf == which.leaf)
+
+
+def repiped(plan: QueryPlan, which: PipelineOf, order: Sequence[int]) -> QueryPlan:
+    """The plan with one pipeline in another order, as far as keys allow it."""
+    block = plan.relations[which.relation]
+    assert isinstance(block, Block)
+    classes = KeyClasses(block.leaves, block.joins)
+    probed = _probe_order(which.leaf, block.leaves, classes, tuple(order))
+    routed = _routed(plan, which.relation)
+    fresh = _pipeline(which.leaf, probed, block.leaves, classes, routed)
+    pipelines = tuple(fresh if p.leaf == which.leaf else p for p in block.pipelines)
+    relations = list(plan.relations)
+    relations[which.relation] = replace(block, pipelines=pipelines)
+    return replace(plan, relations=tuple(relations))
+
+
+def _routed(plan: QueryPlan, number: int) -> list[tuple[str, ...] | None]:
+    """Per leaf of a relation the columns it is routed by."""
+    place = sum(
+        leaf.is_stored
+        for relation in plan.relations[:number]
+        if isinstance(relation, Reading)
+        for leaf in relation.leaves
+    )
+    block = plan.relations[number]
+    assert isinstance(block, Block)
+    return _routes(block.leaves, plan.routing, place)
+
+
+def _routes(leaves: tuple[Leaf, ...], routing: Routing, place: int) -> list[tuple[str, ...] | None]:
+    routed: list[tuple[str, ...] | None] = []
+    for leaf in leaves:
+        by_key = leaf.is_stored and not leaf.is_table and routing.kind is RoutingKind.KEYS
+        routed.append(routing.columns[place] if by_key else None)
+        place += leaf.is_stored
+    return routed
 
 
 def _reordered(leaf: Leaf, order: tuple[int, ...]) -> Leaf:

@@ -38,6 +38,7 @@ class SysStream:
             self._streams_growth(stream, state.streams[stream])
         for query in state.queries:
             self._grown(query, state.queries[query].counts)
+            self._more(query, "switches", adaptation.log(query).count)
 
     def table(self, report: EpochReport, clock: int) -> pa.Table:
         found = list(self._properties(report, clock))

@@ -1,5 +1,5 @@
-"""Random join graphs: two to seven windows, linked as a star, a chain, a tree, a cycle or all by one
-key, over streams with duplicates, NULL keys and a hot key; a stream may be joined with itself."""
+"""Random join graphs: two to seven windows, linked as a star, a chain, a tree, a cycle, or by one
+or two common keys, over streams with duplicates, NULLs and a hot key; a stream may join itself."""
 
 from __future__ import annotations
 

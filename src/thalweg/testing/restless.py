@@ -32,7 +32,7 @@ class Restless(Ordering):
 
 
 class RestlessAdaptation(Adaptation):
-    """Every conjunction of every query is restless, whatever its options say."""
+    """Every conjunction and pipeline of every query is restless, whatever its options say."""
 
     def __init__(self, seed: int, costs: dict[str, float]) -> None:
         super().__init__(costs)
@@ -44,3 +44,8 @@ class RestlessAdaptation(Adaptation):
         count = len(conjunction.predicates)
         # guards only keep costs down: no row may depend on them either
         return Restless(Settings(count), order).fork(self.seed)
+
+    def _pipeline_ordering(
+        self, leaves: int, options: QueryOptions, order: Order | None
+    ) -> Ordering:
+        return Restless(Settings(leaves), order).fork(self.seed + 1)

@@ -75,8 +75,9 @@ class Auto(AGreedy):
         self.spent = BUDGET_MEMORY * self.spent + float(seen.seconds.sum())
 
     def _learn(self, seen: Observation) -> None:
-        if len(seen.profile) + seen.passed == seen.rows:  # what other tasks saw is no burst
-            self.burst = max(self.burst - seen.rows, 0)
+        profiled = len(seen.profile) + seen.passed
+        if profiled >= min(seen.rows, BURST_ROWS):  # what other tasks saw is no burst
+            self.burst = max(self.burst - profiled, 0)
         if seen.order == tuple(self.current):
             self._notice_drift(seen)
         before = list(self.current)

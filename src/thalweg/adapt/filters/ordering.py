@@ -204,6 +204,7 @@ class Ordering:
         order = tuple(respected(found, self.current))
         moved = next((i for i, number in enumerate(order) if number != self.current[i]), 0)
         trigger = Trigger("a guard was found", moved, self.current[moved], order[moved], 0, 0, 1)
+        self.banned -= {order}  # no ban weighs more than a guard
         self._adopt(order, trigger)
         self._restart()
 

@@ -28,6 +28,8 @@ class Sweep(Ordering):
     def _learn(self, seen: Observation) -> None:
         if self.settings.predicates < 2 or seen.order != tuple(self.current):
             return  # counted under an order that is no longer in force
+        if self.current[self.stage] in seen.unasked:
+            return  # of a task at another stage: who was dropped before this one is not known
         watch = Stopwatch()
         verdicts = seen.profile[:, self.current]
         first = (verdicts == DROPPED).argmax(1)

@@ -1,4 +1,5 @@
-"""One conjunction of a running query, as the driver sees it."""
+"""One order of a running query, as the driver sees it: of the predicates of a conjunction, or of
+the leaves that a pipeline probes."""
 
 from __future__ import annotations
 
@@ -22,12 +23,13 @@ from thalweg.adapt.filters.ordering import Order, Ordering, Reorder
 from thalweg.adapt.filters.static import greedy_order
 from thalweg.adapt.planlog import KEPT, PENDING, REVERTED, PlanLog, Switch
 from thalweg.adapt.reoptimizer import Reoptimizer
-from thalweg.exec.tactics import Observation
-from thalweg.plan.conjunctions import Ordered
+from thalweg.exec.tactics import Observation, Subject
+from thalweg.plan.conjunctions import Ordered, reordered
+from thalweg.plan.physical import QueryPlan
 
 
-class FilterWatch(Reoptimizer[Order]):
-    """The Re-optimizer of one conjunction.
+class OrderWatch(Reoptimizer[Order]):
+    """The Re-optimizer of one order.
 
     The ordering runs in tasks, as forks, and adapts there between slices. Here the same
     observations are taken in again, in one sequence, so that what all tasks have seen decides with
@@ -35,15 +37,17 @@ class FilterWatch(Reoptimizer[Order]):
     the old order would have cost by then, and reverted if that was less.
     """
 
-    def __init__(self, conjunction: Ordered, ordering: Ordering, log: PlanLog) -> None:
-        self.conjunction = conjunction
+    def __init__(
+        self, what: Subject, subject: str, texts: tuple[str, ...], ordering: Ordering, log: PlanLog
+    ) -> None:
+        self.what = what
         self.ordering = ordering
         self.log = log
-        self.memory = Memory(len(conjunction.predicates))
-        self.texts = tuple(p.label for p in conjunction.predicates)
-        self.subject = " AND ".join(self.texts)
+        self.memory = Memory(len(texts))
+        self.texts = texts
+        self.subject = subject
         self.seconds = 0.0
-        """What filtering has taken, profiling left out."""
+        """What it has taken, profiling left out."""
         self._recent: list[tuple[float, Observation]] = []
         self._trial: _Trial | None = None
         self._banned: dict[Order, int] = {}
@@ -52,6 +56,14 @@ class FilterWatch(Reoptimizer[Order]):
     @property
     def plan(self) -> Order:
         return tuple(self.ordering.order)
+
+    def applied(self, plan: QueryPlan) -> QueryPlan:
+        """A query's plan with this order in it."""
+        raise NotImplementedError
+
+    def name_of(self, number: int) -> str:
+        """What statistics about one of those ordered are filed under."""
+        return self.texts[number]
 
     def candidates(self) -> Sequence[Order]:
         window = getattr(self.ordering, "window", None)
@@ -141,7 +153,8 @@ class FilterWatch(Reoptimizer[Order]):
         if trial is None or trial.after.rows < REVERT_ROWS:
             return []
         trial.switch.after = trial.after.cost_per_row
-        if self._pays(trial) or trial.new != self.plan:
+        no_way_back = trial.new != self.plan or not allows(self.ordering.guards, trial.old)
+        if no_way_back or self._pays(trial):
             self._close_trial(KEPT)
             alpha = self.ordering.settings.alpha  # a switch that paid: less caution is needed
             self._set_alpha(min(alpha / TRANSIENT_ALPHA, self._alpha))
@@ -188,6 +201,18 @@ class FilterWatch(Reoptimizer[Order]):
         if self._banned:
             self._banned = {o: n - 1 for o, n in self._banned.items() if n > 1}
             self.ordering.banned = frozenset(self._banned)
+
+
+class FilterWatch(OrderWatch):
+    """The order of the predicates of a conjunction."""
+
+    def __init__(self, conjunction: Ordered, ordering: Ordering, log: PlanLog) -> None:
+        texts = tuple(p.label for p in conjunction.predicates)
+        super().__init__(conjunction.predicates, " AND ".join(texts), texts, ordering, log)
+        self.conjunction = conjunction
+
+    def applied(self, plan: QueryPlan) -> QueryPlan:
+        return reordered(plan, self.conjunction.predicates, self.plan)
 
 
 class _Meter:

@@ -14,17 +14,22 @@ from thalweg.exec.filters import judge, reject
 from thalweg.exec.frame import Changes, concat_changes
 from thalweg.exec.joins.outer import look_up
 from thalweg.exec.joins.twophases import TwoPhases
+from thalweg.exec.joins.watched import watched
 from thalweg.exec.leaf import InstantSet, LeafReader
 from thalweg.plan.expr import columns_of
 from thalweg.plan.logical import Schema
 from thalweg.plan.physical import Block, Pipeline
+from thalweg.plan.pipelines import PipelineOf
 
 
 class Joined:
     """The joined relation's changes in this epoch."""
 
-    def __init__(self, ctx: TaskContext, block: Block, leaves: Sequence[LeafReader]) -> None:
+    def __init__(
+        self, ctx: TaskContext, number: int, block: Block, leaves: Sequence[LeafReader]
+    ) -> None:
         self.ctx = ctx
+        self.number = number
         self.block = block
         self.leaves = leaves
         self._used_above = _used_above(block)
@@ -61,11 +66,14 @@ class Joined:
             )
         wanted = self._used_above | _used_by(pipeline)
         run = TwoPhases(self.ctx, self.block, self.leaves, pipeline, wanted, changes, departing)
-        if pipeline.branches:  # on a single path enumerating is asking
-            for probe in pipeline.probes:
-                run.drop(probe)
-                if not run.left:
-                    break
+        tactic = self.ctx.tactics.get(PipelineOf(self.number, pipeline.leaf))
+        if tactic is not None and not departing:
+            seen = watched(run, tactic)
+            self.ctx.observations.setdefault(PipelineOf(self.number, pipeline.leaf), []).append(
+                seen
+            )
+        elif pipeline.branches:  # on a single path enumerating is asking
+            run.drop_all()
         return run.results(self._used_above)
 
     def _judged(self, changes: Changes, *, note_rejects: bool) -> Changes:

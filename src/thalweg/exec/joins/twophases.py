@@ -64,7 +64,19 @@ class TwoPhases:
         """How many rows of the source may still have results."""
         return int(np.count_nonzero(self.root.alive))
 
+    def sampled(self, rows: Ints) -> TwoPhases:
+        """The same pipeline over some of the rows."""
+        return TwoPhases(
+            self.ctx, self.block, self.leaves, self.pipeline, self.wanted,
+            self.changes.take(rows), self.departing,
+        )  # fmt: skip
+
     # -- drop probing ------------------------------------------------------------------------
+
+    def drop_all(self) -> None:
+        for probe in self.pipeline.probes:
+            if self.left:
+                self.drop(probe)
 
     def drop(self, probe: Probe) -> None:
         """Rows that have no partner in a leaf are out."""

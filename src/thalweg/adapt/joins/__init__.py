@@ -1,0 +1,1 @@
+"""Adaptive joins: in which order pipelines probe, and which subresults are worth keeping."""

@@ -1,0 +1,61 @@
+"""Drop probing under the eyes of a tactic: what each leaf drops, and what asking it takes."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+
+from thalweg.exec.frame import Ints
+from thalweg.exec.joins.twophases import TwoPhases
+from thalweg.exec.tactics import DROPPED, Observation, Tactic, Verdicts
+
+
+def watched(run: TwoPhases, tactic: Tactic) -> Observation:
+    """Drop all rows without partners. A sample is looked up in every leaf first, along the path
+    that leads there. Leaves are numbered in the order of FROM, the source left out."""
+    probes = run.pipeline.probes
+    numbers = {leaf: n for n, leaf in enumerate(sorted(p.leaf for p in probes))}
+    rows = len(run.changes)
+    extra, extra_seconds, verdicts = _profile(run, numbers, _sample(tactic, rows))
+    evaluated, survivors = np.zeros((2, len(probes)), np.int64)
+    seconds = np.zeros(len(probes))
+    for position, probe in enumerate(probes):
+        left = run.left
+        if left:
+            begun = perf_counter()
+            run.drop(probe)
+            seconds[numbers[probe.leaf]] = perf_counter() - begun
+            evaluated[numbers[probe.leaf]] = left
+        survivors[position] = run.left
+    dropped = (verdicts == DROPPED).any(axis=1)
+    return Observation(
+        tuple(numbers[p.leaf] for p in probes), rows, evaluated, extra, seconds, extra_seconds,
+        np.zeros(len(probes)), survivors, verdicts[dropped], int(np.count_nonzero(~dropped)),
+    )  # fmt: skip
+
+
+def _sample(tactic: Tactic, rows: int) -> Ints:
+    """Rows to profile. They lie in the order of their keys, so a short slice is spread over all."""
+    size = min(tactic.slice_rows(), rows)
+    return tactic.sample(size) * rows // size
+
+
+def _profile(
+    run: TwoPhases, numbers: dict[int, int], sample: Ints
+) -> tuple[Ints, np.ndarray, Verdicts]:
+    count = len(numbers)
+    verdicts = np.zeros((len(sample), count), np.int8)
+    seconds = np.zeros(count)
+    if not len(sample):
+        return np.zeros(count, np.int64), seconds, verdicts
+    profiled = run.sampled(sample)
+    counted = run.ctx.counts.copy()
+    for probe in run.pipeline.probes:
+        begun = perf_counter()
+        verdicts[:, numbers[probe.leaf]] = profiled.verdict(probe)
+        seconds[numbers[probe.leaf]] = perf_counter() - begun
+    made = run.ctx.counts - counted
+    run.ctx.counts.subtract(made)  # what the answer takes is counted apart
+    run.ctx.counts["profile probes"] += sum(made.values())
+    return np.full(count, len(sample), np.int64), seconds, verdicts
