@@ -105,3 +105,23 @@ STATISTIC_EPOCHS = 32
 """Epochs over which a statistic is averaged."""
 CHANGE = 0.05
 """A probability that has moved by more than this, and more than chance explains, is announced."""
+
+# -- caches of joins -----------------------------------------------------------------------------
+CACHE_WINDOW = 10
+"""Observations over which a statistic of a pipeline or a cache is averaged, and so many it needs
+before caches are chosen by it."""
+CACHE_CHANGE = 0.2
+"""Caches are chosen anew only if a benefit or an upkeep has moved by more than this part of what it
+was at the last choice."""
+CACHE_INTERVAL = 2.0
+"""After so long (seconds, or any unit that `tick` is told) caches that are not used are profiled
+again."""
+CACHE_QUOTA = 6
+"""Global caches are considered only as long as there are fewer candidates than this."""
+EXHAUSTIVE_CANDIDATES = 20
+"""Up to so many candidates the best set of caches is searched for; beyond, it is approximated."""
+DISTINCT_RUN = 1_000
+"""Keys after which the count of distinct keys begins anew. A run begins as if the cache were empty,
+so short ones overestimate the misses of keys that keep coming back."""
+DISTINCT_BITS = 8
+"""Bits per key of such a run."""

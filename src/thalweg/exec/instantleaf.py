@@ -16,17 +16,13 @@ from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge, reject
 from thalweg.exec.frame import Frame, Ints
 from thalweg.exec.keptleaf import Content, KeptLeaf, arriving_rows
-from thalweg.exec.leaf import LeafReader, Needles, Share
+from thalweg.exec.leaf import AFTER_ALL, LeafReader, Needles, Share
 from thalweg.exec.questions import Questions
 from thalweg.exec.vector import Codes, Mask, Vector, from_arrow
 from thalweg.plan.expr import Member, Predicate, columns_of
 from thalweg.plan.physical import Leaf
 from thalweg.store.hashing import hash_columns
 from thalweg.store.packs import TIME, PackMeta
-
-_AFTER_ALL = (
-    1 << 30
-)  # comes after every leaf, so that it sees what they are once the instant is over
 
 
 class InstantLeaf(KeptLeaf):
@@ -96,7 +92,7 @@ class MemberQuestions(Questions):
         usable = np.logical_and.reduce([k.usable for k in keys])
         asked = np.flatnonzero(usable)
         hashes = hash_columns([k.take(asked).to_arrow() for k in keys], len(asked))
-        needles = Needles(hashes, self._instants[rows[asked]], False, _AFTER_ALL)
+        needles = Needles(hashes, self._instants[rows[asked]], False, AFTER_ALL)
         values = self._others[member.leaf]
         verify = member.verify
         if member.exact and not values.has_null_keys(member.target):

@@ -25,9 +25,11 @@ from thalweg.exec.frame import (
     concat_frames,
 )
 from thalweg.exec.shared import SharedQuestions
+from thalweg.exec.vector import Vector
 from thalweg.plan.conjunctions import in_text_order
 from thalweg.plan.expr import Predicate
-from thalweg.plan.physical import Leaf
+from thalweg.plan.physical import REFERENCE, START, TRACKS, Leaf
+from thalweg.plan.types import BIGINT
 from thalweg.store import native
 from thalweg.store.hashing import Hashes
 from thalweg.store.packs import FULL_RANGE, Key, Pack, PackMeta
@@ -55,12 +57,14 @@ class Floor:
 
 @dataclass(slots=True)
 class Needles:
-    """What a probe looks for: key hashes and instants (of appearing or vanishing)."""
+    """What a probe looks for: key hashes and instants (of appearing or vanishing). Where an answer
+    may have to be computed, `values` are the keys themselves."""
 
     hashes: Hashes
     instants: Ints
     departing: bool
     source: int
+    values: Sequence[Vector] = ()
 
 
 @dataclass(slots=True)
@@ -72,6 +76,8 @@ class Matches:
     ends: Ints | None
 
 
+ROW_BITS = 32
+"""A reference is the number of a pack and, in its lower bits, the row."""
 _FEW = 64  # this many rows to a needle, and a directory beats going through them
 
 
@@ -84,6 +90,10 @@ class LeafReader(Protocol):
         self, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]
     ) -> Matches: ...
     def has_null_keys(self, key: Key) -> bool: ...
+
+
+AFTER_ALL = 1 << 30
+"""A source that comes after every leaf: it sees what they are once the instant is over."""
 
 
 class InstantSet:
@@ -178,8 +188,14 @@ class TimeLeaf:
         self.window = None if leaf.is_table else leaf.time_window
         # the order of predicates makes no difference to the rows they leave
         self._memo = str(
-            replace(leaf, filters=in_text_order(leaf.filters), hints=in_text_order(leaf.hints))
+            replace(
+                leaf,
+                filters=in_text_order(leaf.filters),
+                hints=in_text_order(leaf.hints),
+                fields=leaf.untracked,
+            )
         )
+        self._columns = frozenset(f.name for f in leaf.fields)
 
     # -- appearing and vanishing rows --------------------------------------------------------
 
@@ -258,7 +274,8 @@ class TimeLeaf:
                 ends = windows.ends(self.window, view.ts[positions])
                 positions = positions[only_at.might_hold(ends)]
             if len(positions):
-                frames.append(self._frame(view.pack, view.picked(positions)))
+                rows = view.picked(positions)
+                frames.append(self._frame(view.pack, rows, self._columns))
                 times.append(view.ts[positions])
             if note_rejects:
                 self._note_rejects(view, low, high)
@@ -275,6 +292,15 @@ class TimeLeaf:
                 self.ctx.rejects.append(
                     Reject(one.expression, one.codes[rows], begins[rows], one.rows.take(rows))
                 )
+
+    def standing(self, instant: int) -> Changes:
+        """All rows that are there at an instant."""
+        at = np.full(1, instant, np.int64)
+        low, high = self._alive(Needles(np.empty(0, np.uint64), at, False, AFTER_ALL))
+        frames, _ = self._between(int(low[0]), int(high[0]) + 1, note_rejects=False)
+        frame = concat_frames(frames, self.leaf.fields)
+        ts = np.full(frame.length, instant, np.int64)
+        return Changes(frame, ts, np.ones(frame.length, np.int8))
 
     # -- probing -----------------------------------------------------------------------------
 
@@ -414,13 +440,50 @@ class TimeLeaf:
     def _frame(self, pack: Pack, rows: Ints, columns: frozenset[str] | None = None) -> Frame:
         whole = {
             f.name: self.ctx.vector(pack, self.leaf.bare(f.name), f.type)
-            for f in self.leaf.fields
+            for f in self.leaf.untracked
             if columns is None or f.name in columns
         }
         frame = Frame(whole, len(pack))
         if not _are_neighbours(rows):
-            return frame.take(rows)
-        return frame if len(rows) == len(pack) else frame.slice(int(rows[0]), int(rows[-1]) + 1)
+            found = frame.take(rows)
+        elif len(rows) == len(pack):
+            found = frame
+        else:
+            found = frame.slice(int(rows[0]), int(rows[-1]) + 1)
+        return found if columns is None else self._with_tracks(found, pack, rows, columns)
+
+    def _with_tracks(self, frame: Frame, pack: Pack, rows: Ints, columns: frozenset[str]) -> Frame:
+        """Where rows are and how long they live, as columns, if somebody wants to know."""
+        for track in TRACKS:
+            name = self.leaf.full(track)
+            if name in columns:
+                frame = frame.merged({name: Vector(BIGINT, self._track(track, pack, rows))})
+        return frame
+
+    def _track(self, track: str, pack: Pack, rows: Ints) -> Ints:
+        if track == REFERENCE:
+            return self.ctx.cache.number_of(pack.name) << ROW_BITS | rows
+        if self.window is None:
+            return np.full(len(rows), BEFORE_TIME if track == START else AFTER_TIME, np.int64)
+        lifetime = windows.starts if track == START else windows.ends
+        return lifetime(self.window, pack.ts[rows])
+
+    def at(self, references: Ints, columns: frozenset[str]) -> Frame:
+        """The rows that references stand for."""
+        packs, which = np.unique(references >> ROW_BITS, return_inverse=True)
+        begin, count, order = native.grouped(which, np.arange(len(references)), len(packs))
+        rows = references[order] & (1 << ROW_BITS) - 1
+        frames = []
+        for number, a, n in zip(packs, begin, count, strict=True):
+            pack = self.ctx.cache.open(self.ctx.cache.name_of(int(number)))
+            frames.append(self._frame(pack, rows[a : a + n], columns))
+        fields = tuple(f for f in self.leaf.fields if f.name in columns)
+        frame = concat_frames(frames, fields)
+        if len(packs) < 2:
+            return frame
+        back = np.empty(len(order), np.int64)
+        back[order] = np.arange(len(order))
+        return frame.take(back)
 
 
 def _are_neighbours(rows: Ints) -> bool:

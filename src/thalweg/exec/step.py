@@ -35,6 +35,7 @@ from thalweg.exec.frame import Changes, Frame, Ints, arrow_columns, concat_chang
 from thalweg.exec.groupstate import StatePack
 from thalweg.exec.instantleaf import InstantLeaf
 from thalweg.exec.joins.joined import Joined
+from thalweg.exec.joins.keeping import Keeper
 from thalweg.exec.keptleaf import KeptLeaf, arriving_rows
 from thalweg.exec.leaf import Floor, InstantSet, LeafReader, Share, TimeLeaf
 from thalweg.exec.netting import net
@@ -208,10 +209,18 @@ class _Step:
         leaves: dict[int, LeafReader] = {}
         for i in sorted(range(len(block.leaves)), key=lambda i: bool(block.leaves[i].members)):
             leaves[i] = self._leaf(number, block, i, leaves)
-        joined = Joined(self.ctx, number, block, [leaves[i] for i in range(len(leaves))])
+        task = self.task
+        keeper = Keeper(
+            self.ctx, (task.query, number, task.low, task.high, task.part, task.parts),
+            not task.floors,
+        )  # fmt: skip
+        joined = Joined(self.ctx, number, block, [leaves[i] for i in range(len(leaves))], keeper)
         if block.grouping is not None:
-            return self._grouped(number, block, joined, only_new)
-        return self._plain(block, joined, only_new)
+            changes = self._grouped(number, block, joined, only_new)
+        else:
+            changes = self._plain(block, joined, only_new)
+        joined.settle()
+        return changes
 
     def _plain(self, block: Block, joined: Joined, only_new: bool) -> Changes:
         appear = projected(self.ctx, block, joined.arrivals(), note=True)
@@ -302,7 +311,7 @@ class _Step:
         if leaf.keeps_rows:
             return self._kept(number, i, leaf, self.task.packs[place], share)
         floor = None if leaf.is_table else self.task.floor_of(leaf.relation)
-        probed = any(p.leaf == i for pipe in block.pipelines for p in pipe.probes)
+        probed = any(p.leaf == i for p in block.leaf_probes)
         once = not leaf.is_table and leaf.time_window.is_endless and not probed
         return TimeLeaf(self.ctx, leaf, i, self.task.packs[place], share, floor, once)
 
@@ -332,7 +341,7 @@ class _Step:
         assert leaf.source is not None
         changes = self._changes[leaf.source]
         probed = tuple(
-            {p.target: None for pipe in block.pipelines for p in pipe.probes if p.leaf == i}
+            {p.target: None for p in block.leaf_probes if p.leaf == i}
             | {m.target: None for m in _members(block) if m.leaf == i}
         )
         if leaf.emits is not None:

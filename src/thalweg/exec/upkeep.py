@@ -16,7 +16,7 @@ from thalweg.exec.derived import WEIGHT, summed
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.frame import BEFORE_TIME
 from thalweg.exec.groupstate import CLOSES, HASH, ROWS, SECOND, StatePack
-from thalweg.store.packs import TIME, Key, PackCache, PackMeta, arrange, write_pack
+from thalweg.store.packs import TIME, WAS, Key, PackCache, PackMeta, arrange, write_pack
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,15 @@ class MergeResult:
 
 def merge(task: MergeTask, cache: PackCache, functions: Mapping[str, UserFunction]) -> MergeResult:
     tables, times = [], []
+    sizes: list[tuple[str, int]] = []
     for meta in task.packs:
         pack = cache.open(meta.name)
         table, ts = pack.table.select(list(task.columns)), pack.ts
+        first = sum(n for _, n in sizes)
+        table = table.append_column(
+            WAS, pa.array(np.arange(first, first + len(ts), dtype=np.int32))
+        )
+        sizes.append((meta.name, len(ts)))
         if meta.min_ts < task.low:
             rows = np.flatnonzero(ts >= task.low)
             table, ts = table.take(pa.array(rows)), ts[rows]
@@ -89,7 +95,7 @@ def merge(task: MergeTask, cache: PackCache, functions: Mapping[str, UserFunctio
     old = tuple(p.name for p in task.packs)
     if not whole.num_rows:
         return MergeResult(task.stream, old, None)
-    arranged = arrange(whole, np.concatenate(times), task.keys)
+    arranged = arrange(whole, np.concatenate(times), task.keys, sizes)
     seq = task.packs[-1].seq
     merged = write_pack(cache.storage, _name(task.prefix, "merged"), arranged, seq)
     return MergeResult(task.stream, old, merged)

@@ -16,6 +16,7 @@ from thalweg.plan.physical import (
     Relation,
     RoutingKind,
     Sequenced,
+    Subresult,
 )
 
 
@@ -71,24 +72,29 @@ def _block(block: Block, notes: dict[str, str]) -> list[str]:
 def _pipeline(block: Block, pipeline: Pipeline) -> str:
     steps = [f"Δ{block.leaves[pipeline.leaf].alias}"]
     for probe in pipeline.probes:
-        leaf = block.leaves[probe.leaf]
+        unit = block.unit(probe.leaf)
         on = ", ".join(
-            f"{leaf.full(t)} = {s}" for s, t in zip(probe.source, probe.target, strict=True)
+            f"{unit.full(t)} = {s}" for s, t in zip(probe.source, probe.target, strict=True)
         )
         residual = f" where {_listed(probe.residual)}" if probe.residual else ""
         if probe.outer is not None:
             residual += f" ({probe.outer.value.lower()} look-up)"
-        steps.append(
-            f"{leaf.alias} on {on}{residual}" if on else f"{leaf.alias} (product){residual}"
-        )
+        shown = f"{unit.alias} (product)" if not on else f"{_unit(unit)} on {on}"
+        steps.append(shown + residual)
     return " → ".join(steps)
+
+
+def _unit(unit: Leaf | Subresult) -> str:
+    if isinstance(unit, Leaf):
+        return unit.alias
+    return f"{'kept' if unit.whole else 'cached'} {unit.alias}"
 
 
 def _leaf(leaf: Leaf, notes: dict[str, str]) -> list[str]:
     window = "" if leaf.window is None else f" {leaf.window}"
     note = notes.get(leaf.relation)
     note_text = f"; {note}" if note and not leaf.is_table else ""
-    columns = ", ".join(leaf.bare(f.name) for f in leaf.fields) or "no columns"
+    columns = ", ".join(leaf.bare(f.name) for f in leaf.untracked) or "no columns"
     if leaf.source is not None:
         emitted = "" if leaf.emits is None else f"{leaf.emits.value} of "
         lines = [f"  {emitted}relation {leaf.source}{window} ({columns})"]

@@ -8,7 +8,7 @@ are split over tasks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from thalweg.plan.expr import Predicate
@@ -16,6 +16,7 @@ from thalweg.plan.logical import (
     Closing,
     CountRule,
     EmitKind,
+    Field,
     KeptWindow,
     Named,
     NamedAggregate,
@@ -27,6 +28,10 @@ from thalweg.plan.logical import (
     TimeWindow,
     WindowSpec,
 )
+from thalweg.plan.types import BIGINT
+
+REFERENCE, START, END = TRACKS = ("__reference", "__start", "__end")
+"""Columns of rows that subresults refer to: where the row is, its first instant, and its last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,18 @@ class Leaf:
     def is_standing(self) -> bool:
         """Whether its rows are always there."""
         return self.is_table and not self.changes
+
+    @property
+    def untracked(self) -> Schema:
+        """The columns of the stream itself."""
+        if self.fields and self.fields[-1].name == self.full(TRACKS[-1]):
+            return self.fields[: -len(TRACKS)]
+        return self.fields
+
+    def tracked(self) -> Leaf:
+        """The same with columns that say which row it is, and when it is there."""
+        tracks = tuple(Field(self.full(t), BIGINT, False) for t in TRACKS)
+        return replace(self, fields=self.untracked + tracks)
 
     @property
     def is_stored(self) -> bool:
@@ -122,10 +139,12 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """What a change of one leaf goes through."""
+    """What a change of one leaf goes through. `order` are the other leaves as they are joined, also
+    where a probe meets several of them at once in a subresult."""
 
     leaf: int
     probes: tuple[Probe, ...]
+    order: tuple[int, ...] = ()
 
     @property
     def branches(self) -> bool:
@@ -133,6 +152,36 @@ class Pipeline:
         they meet the others."""
         parents = [p.check.parent for p in self.probes if p.check is not None]
         return len(set(parents)) < len(parents)
+
+
+@dataclass(frozen=True, slots=True)
+class Subresult:
+    """The join of some leaves, kept so that others need not compute it again.
+
+    It is looked up by the `key` columns of its members. As a cache (not `whole`) it knows some keys
+    and learns others by `fill`, a pipeline that starts from a key instead of a row; `buckets` keys
+    at most, and no more than `limit` bytes. A whole one, as in a tree of binary joins, knows all.
+    """
+
+    members: tuple[int, ...]
+    key: tuple[str, ...]
+    fields: Schema
+    fill: Pipeline
+    whole: bool = False
+    buckets: int = 0
+    limit: int = 0
+
+    @property
+    def alias(self) -> str:
+        names = dict.fromkeys(f.name.split(".", 1)[0] for f in self.fields)
+        return "⋈".join(names)
+
+    @property
+    def is_standing(self) -> bool:
+        return False
+
+    def full(self, name: str) -> str:
+        return name
 
 
 class RoutingKind(Enum):
@@ -164,7 +213,8 @@ class Grouping:
 @dataclass(frozen=True, slots=True)
 class Block:
     """FROM, WHERE, GROUP BY, HAVING and SELECT. With `outer`, rows of the first leaf looked up in
-    the second, whatever comes of it. `joins` are the predicates that pipelines are made from."""
+    the second, whatever comes of it. `joins` are the predicates that pipelines are made from. Where
+    pipelines look `subresults` up, `plain` are the same without them."""
 
     leaves: tuple[Leaf, ...]
     pipelines: tuple[Pipeline, ...]
@@ -174,6 +224,18 @@ class Block:
     columns: tuple[Named, ...]
     outer: OuterKind | None = None
     joins: tuple[Predicate, ...] = ()
+    subresults: tuple[Subresult, ...] = ()
+    plain: tuple[Pipeline, ...] = ()
+
+    @property
+    def leaf_probes(self) -> tuple[Probe, ...]:
+        """All probes that meet leaves, subresults or not."""
+        return tuple(p for pipe in self.plain or self.pipelines for p in pipe.probes)
+
+    def unit(self, number: int) -> Leaf | Subresult:
+        """What a probe meets: a leaf, or, numbered after them, a subresult."""
+        count = len(self.leaves)
+        return self.leaves[number] if number < count else self.subresults[number - count]
 
     @property
     def schema(self) -> Schema:

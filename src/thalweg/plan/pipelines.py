@@ -52,7 +52,7 @@ def with_pipelines(
             place += isinstance(relation, Sequenced) and relation.leaf.is_stored
             found.append(relation)
             continue
-        routed = _routes(relation.leaves, routing, place)
+        routed = routes(relation.leaves, routing, place)
         place += sum(leaf.is_stored for leaf in relation.leaves)
         leaves = relation.leaves
         if orders.filters:
@@ -93,17 +93,27 @@ def pipeline_of(plan: QueryPlan, which: PipelineOf) -> Pipeline:
 
 
 def repiped(plan: QueryPlan, which: PipelineOf, order: Sequence[int]) -> QueryPlan:
-    """The plan with one pipeline in another order, as far as keys allow it."""
-    block = plan.relations[which.relation]
-    assert isinstance(block, Block)
+    """The plan with one pipeline in another order, as far as keys allow it. Subresults that the
+    relation kept are dropped: in another order they may hear no more of what changes."""
+    found = plan.relations[which.relation]
+    assert isinstance(found, Block)
+    block = without_subresults(found)
     classes = KeyClasses(block.leaves, block.joins)
-    probed = _probe_order(which.leaf, block.leaves, classes, tuple(order))
+    probed = probe_order(which.leaf, len(block.leaves), classes, order)
     routed = _routed(plan, which.relation)
-    fresh = _pipeline(which.leaf, probed, block.leaves, classes, routed)
+    fresh = pipeline(which.leaf, probed, block.leaves, classes, routed)
     pipelines = tuple(fresh if p.leaf == which.leaf else p for p in block.pipelines)
     relations = list(plan.relations)
     relations[which.relation] = replace(block, pipelines=pipelines)
     return replace(plan, relations=tuple(relations))
+
+
+def without_subresults(block: Block) -> Block:
+    """The same, every pipeline probing leaf by leaf."""
+    if not block.subresults:
+        return block
+    leaves = tuple(replace(leaf, fields=leaf.untracked) for leaf in block.leaves)
+    return replace(block, leaves=leaves, pipelines=block.plain, subresults=(), plain=())
 
 
 def _routed(plan: QueryPlan, number: int) -> list[tuple[str, ...] | None]:
@@ -116,10 +126,10 @@ def _routed(plan: QueryPlan, number: int) -> list[tuple[str, ...] | None]:
     )
     block = plan.relations[number]
     assert isinstance(block, Block)
-    return _routes(block.leaves, plan.routing, place)
+    return routes(block.leaves, plan.routing, place)
 
 
-def _routes(leaves: tuple[Leaf, ...], routing: Routing, place: int) -> list[tuple[str, ...] | None]:
+def routes(leaves: tuple[Leaf, ...], routing: Routing, place: int) -> list[tuple[str, ...] | None]:
     routed: list[tuple[str, ...] | None] = []
     for leaf in leaves:
         by_key = leaf.is_stored and not leaf.is_table and routing.kind is RoutingKind.KEYS
@@ -153,8 +163,8 @@ def _pipelines(
     found = []
     for n, start in enumerate(changing):
         wanted = orders.pipelines[n % len(orders.pipelines)] if orders.pipelines else ()
-        order = _probe_order(start, leaves, classes, wanted)
-        found.append(_pipeline(start, order, leaves, classes, routed))
+        order = probe_order(start, len(leaves), classes, wanted)
+        found.append(pipeline(start, order, leaves, classes, routed))
     return tuple(found)
 
 
@@ -175,15 +185,16 @@ def _brings_changes(leaf: Leaf, leaves: tuple[Leaf, ...]) -> bool:
     return (leaf.changes or leaf.is_static) and not endless
 
 
-def _probe_order(
-    start: int, leaves: tuple[Leaf, ...], classes: KeyClasses, wanted: tuple[int, ...]
+def probe_order(
+    start: int, leaves: int, classes: KeyClasses, wanted: Sequence[int] = ()
 ) -> list[int]:
     """The wanted order as far as keys allow: a leaf that no key links to those before it comes
     after the leaves on the shortest path to it, and never as a product where there is a path."""
-    preference = list(dict.fromkeys([*(i for i in wanted if i < len(leaves)), *range(len(leaves))]))
+    preference = list(dict.fromkeys([*(i for i in wanted if i < leaves), *range(leaves)]))
+    preference = [i for i in preference if i != start]
     order = [start]
-    while len(order) < len(leaves):
-        above = _paths(order, len(leaves), classes)
+    while len(order) <= len(preference):
+        above = _paths(order, leaves, classes)
         reachable = [i for i in preference if i in above and i not in order]
         for leaf in reachable or [next(i for i in preference if i not in order)]:
             order += _missing(leaf, order, above, classes)
@@ -197,7 +208,7 @@ def _paths(done: list[int], leaves: int, classes: KeyClasses) -> dict[int, int]:
     while frontier:
         here = frontier.pop(0)
         for leaf in range(leaves):
-            if leaf not in done and leaf not in above and _linked(leaf, [here], classes):
+            if leaf not in done and leaf not in above and linked(leaf, [here], classes):
                 above[leaf] = here
                 frontier.append(leaf)
     return above
@@ -208,16 +219,16 @@ def _missing(leaf: int, done: list[int], above: dict[int, int], classes: KeyClas
     if leaf in done:
         return []
     path = [leaf]
-    while path[-1] in above and not _linked(path[-1], done, classes):
+    while path[-1] in above and not linked(path[-1], done, classes):
         path.append(above[path[-1]])
     return path[::-1]
 
 
-def _linked(leaf: int, others: Sequence[int], classes: KeyClasses) -> bool:
+def linked(leaf: int, others: Sequence[int], classes: KeyClasses) -> bool:
     return any(leaf in c and any(i in c for i in others) for c in classes.members)
 
 
-def _pipeline(
+def pipeline(
     start: int,
     order: list[int],
     leaves: tuple[Leaf, ...],
@@ -237,7 +248,7 @@ def _pipeline(
         probes.append(replace(probe, residual=probe.residual + ready))
         if probe.check is not None and probe.check.is_all:
             tree.append(target)
-    return Pipeline(start, tuple(probes))
+    return Pipeline(start, tuple(probes), tuple(order))
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +273,8 @@ def _probe(
     target: int, links: _Links, leaves: tuple[Leaf, ...], routed: tuple[str, ...] | None
 ) -> Probe:
     leaf = leaves[target]
-    near = tuple(_equality(s, t, leaves) for s, t in links.near)
-    far = tuple(_equality(s, t, leaves) for s, t in links.far)
+    near = tuple(equality(s, t, leaves) for s, t in links.near)
+    far = tuple(equality(s, t, leaves) for s, t in links.far)
     if routed is not None:
         # the bucket slice of an index exists for the routing key only
         by_target = {leaf.bare(t): s for s, t in links.near}
@@ -283,7 +294,7 @@ def _probe(
     return Probe(target, source, bare, exact, near + far, check=partly)
 
 
-def _equality(left: str, right: str, leaves: tuple[Leaf, ...]) -> Predicate:
+def equality(left: str, right: str, leaves: tuple[Leaf, ...]) -> Predicate:
     columns = {f.name: f.column() for leaf in leaves for f in leaf.fields}
     expr: Expr = functions.resolve("=", [columns[left], columns[right]])
     return Predicate(expr, -1, f"{left} = {right}")
@@ -294,8 +305,8 @@ def _exact(columns: tuple[str, ...], target: int, leaves: tuple[Leaf, ...]) -> b
     if len(columns) != 1:
         return not columns
     dtype = next(f.type for f in leaves[target].fields if leaves[target].bare(f.name) == columns[0])
-    return _integer_like(dtype)
+    return integer_like(dtype)
 
 
-def _integer_like(dtype: DataType) -> bool:
+def integer_like(dtype: DataType) -> bool:
     return dtype.is_integer or dtype.name in ("TIMESTAMP", "DATE", "BOOLEAN")

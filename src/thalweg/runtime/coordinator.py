@@ -124,7 +124,7 @@ class Coordinator:
                 if columns and leaf.relation == stream and not leaf.is_table:
                     wanted[columns] += 2
             for block in plan.blocks:
-                for probe in (p for pipe in block.pipelines for p in pipe.probes):
+                for probe in block.leaf_probes:
                     leaf = block.leaves[probe.leaf]
                     if leaf.relation == stream and probe.target and _is_time_window(leaf):
                         wanted[probe.target] += 1

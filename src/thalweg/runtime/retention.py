@@ -117,7 +117,7 @@ def fold_tasks(
                 low = needed_since(block, block.leaves[i], query)
             some = tuple(packs[begin:end])
             columns = tuple(f.name for f in block.leaves[i].fields)
-            targets = [p.target for pipe in block.pipelines for p in pipe.probes if p.leaf == i]
+            targets = [p.target for p in block.leaf_probes if p.leaf == i]
             keys = tuple(dict.fromkeys(targets))
             found.append(FoldRowsTask(name, slot, some, columns, keys, weighted, low, prefix))
     return found

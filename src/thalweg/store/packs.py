@@ -25,6 +25,7 @@ from thalweg.store.storage import Storage
 
 TIME = "__ts"
 BY_TIME = "__by_time"  # in packs worth it: their rows in the order of time
+WAS = "__was"  # in merged packs: where a row was in the old ones, laid end to end
 TIME_INDEXED = 1 << 18
 K = TypeVar("K")
 V = TypeVar("V")
@@ -99,6 +100,17 @@ class Pack:
         column = self.table.column(name)
         return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
+    def moved(self) -> dict[str, Ints]:
+        """Of a merged pack: per old pack the row here of each row there, -1 where it was left
+        behind."""
+        sizes: list[tuple[str, int]] = _metadata(self.table).get("was", [])
+        if not sizes:
+            return {}
+        rows = np.full(sum(n for _, n in sizes), -1, np.int64)
+        rows[_plain(self.table, WAS)] = np.arange(len(self))
+        cuts = np.cumsum([n for _, n in sizes])[:-1]
+        return dict(zip((name for name, _ in sizes), np.split(rows, cuts), strict=True))
+
     @property
     def has_time_index(self) -> bool:
         return BY_TIME in self.table.column_names
@@ -145,8 +157,11 @@ def _metadata(table: pa.Table) -> dict[str, Any]:
     return json.loads(raw) if raw else {}
 
 
-def arrange(table: pa.Table, ts: Ints, keys: Sequence[Key]) -> pa.Table:
-    """The table as a pack: sorted by the first key (by time if there is none), indexes added."""
+def arrange(
+    table: pa.Table, ts: Ints, keys: Sequence[Key], was: Sequence[tuple[str, int]] = ()
+) -> pa.Table:
+    """The table as a pack: sorted by the first key (by time if there is none), indexes added.
+    `was` are the packs it was merged from and their sizes."""
     hashes = hash_columns([table.column(c) for c in keys[0]], len(ts)) if keys else None
     order = native.time_order(ts) if hashes is None else native.key_time_order(hashes, ts)
     sorted_table = table.take(pa.array(order)).combine_chunks()
@@ -160,7 +175,7 @@ def arrange(table: pa.Table, ts: Ints, keys: Sequence[Key]) -> pa.Table:
     for i, key in enumerate(keys[1:], 1):
         _add_index(columns, i, key, ts)
     out = pa.table(columns)
-    described = json.dumps({"keys": [list(k) for k in keys]})
+    described = json.dumps({"keys": [list(k) for k in keys]} | ({"was": list(was)} if was else {}))
     return out.replace_schema_metadata({b"thalweg": described.encode()})
 
 
@@ -196,6 +211,8 @@ class PackCache:
         self.storage = storage
         self._packs: _Recent[str, Pack] = _Recent(limit)
         self._derived: _Recent[Any, Any] = _Recent(limit)
+        self._numbers: dict[str, int] = {}
+        self._names: list[str] = []
 
     def open(self, name: str) -> Pack:
         pack = self._packs.get(name)
@@ -203,6 +220,17 @@ class PackCache:
             pack = Pack(name, self.storage.read_table(name))
             self._packs.put(name, pack, int(pack.table.nbytes))
         return pack
+
+    def number_of(self, name: str) -> int:
+        """A small number that stands for a pack in this process."""
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._numbers[name] = len(self._names)
+            self._names.append(name)
+        return number
+
+    def name_of(self, number: int) -> str:
+        return self._names[number]
 
     def derived(self, key: Any) -> Any:
         return self._derived.get(key)
@@ -229,6 +257,8 @@ class _Recent(Generic[K, V]):
         return found[0]
 
     def put(self, key: K, value: V, size: int) -> None:
+        if key in self._held:
+            self.bytes -= self._held.pop(key)[1]
         self._held[key] = (value, size)
         self.bytes += size
         while len(self._held) > 1 and (self.bytes > self.limit or len(self._held) > self.MOST):

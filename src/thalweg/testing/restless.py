@@ -1,6 +1,9 @@
-"""Orderings that change their mind all the time, to show that no row depends on them."""
+"""Plans that change all the time, to show that no row depends on them."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
 
 from thalweg.adapt.filters.guards import respected
 from thalweg.adapt.filters.ordering import Order, Ordering, Settings
@@ -8,7 +11,9 @@ from thalweg.adapt.loop import Adaptation
 from thalweg.exec.frame import Ints
 from thalweg.exec.tactics import Observation
 from thalweg.plan.conjunctions import Ordered
+from thalweg.plan.physical import Block, QueryPlan
 from thalweg.plan.query import QueryOptions
+from thalweg.plan.subresults import Span, all_spans, compatible, with_spans
 
 _LONGEST = 7
 
@@ -49,3 +54,24 @@ class RestlessAdaptation(Adaptation):
         self, leaves: int, options: QueryOptions, order: Order | None
     ) -> Ordering:
         return Restless(Settings(leaves), order).fork(self.seed + 1)
+
+
+def with_random_subresults(plan: QueryPlan, rng: Random) -> QueryPlan:
+    """The plan with some of the subresults that it may keep: large, tiny, whole or none."""
+    for number, relation in enumerate(plan.relations):
+        if not isinstance(relation, Block) or rng.random() < 0.3:
+            continue
+        chosen: list[Span] = []
+        found = all_spans(relation)
+        for span in rng.sample(found, len(found)):
+            span = replace(
+                span,
+                whole=rng.random() < 0.3,
+                buckets=rng.choice((1, 3, 64)),
+                limit=rng.choice((0, 300, 1 << 20)),
+            )
+            if rng.random() < 0.7 and compatible(relation, [*chosen, span]):
+                chosen.append(span)
+        if chosen:
+            plan = with_spans(plan, number, chosen)
+    return plan

@@ -32,7 +32,7 @@ from thalweg.store import manifest
 from thalweg.store.log import LogEntry, commit_entry
 from thalweg.store.packs import PackCache
 from thalweg.store.storage import MemoryStorage, Storage
-from thalweg.testing.restless import RestlessAdaptation
+from thalweg.testing.restless import RestlessAdaptation, with_random_subresults
 
 
 @dataclass(slots=True)
@@ -58,7 +58,8 @@ class Runner:
     buckets
         Into how many tasks each routed query is split.
     switches
-        A seed: before every epoch all filter and pipeline orders are drawn anew.
+        A seed: before every epoch all filter and pipeline orders, and the subresults that joins
+        keep, are drawn anew.
     restarts
         Epochs (counted from 1) after which the driver is torn down and opened again.
     costs
@@ -196,12 +197,15 @@ class Runner:
 
     def _switch(self, rng: random.Random) -> None:
         for name, query in self.session.queries.items():
+            if rng.random() < 0.3:
+                continue  # what was kept for a plan is used when it runs on
             leaves = len(query.plan.leaves)
             orders = Orders(
                 tuple(tuple(rng.sample(range(6), 6)) for _ in range(leaves)),
                 tuple(tuple(rng.sample(range(leaves), leaves)) for _ in range(leaves)),
             )
-            self.session.coordinator.plans[name] = self.session.physical(query.bound, orders)
+            plan = self.session.physical(query.bound, orders)
+            self.session.coordinator.plans[name] = with_random_subresults(plan, rng)
 
     def _cut(self, name: str, table: pa.Table) -> list[pa.Table]:
         if isinstance(self.epochs, int):

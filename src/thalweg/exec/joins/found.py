@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from thalweg.exec.frame import Frame, Ints
-from thalweg.exec.leaf import LeafReader, Matches, Needles, TimeLeaf, View
+from thalweg.exec.leaf import Matches, Needles, TimeLeaf, View
 from thalweg.exec.vector import Mask
 from thalweg.store import native
 from thalweg.store.packs import Key
@@ -17,17 +17,35 @@ from thalweg.store.packs import Key
 class Found(Protocol):
     """Partners of needles. `hit` says which needles have any."""
 
-    hit: Mask
+    @property
+    def hit(self) -> Mask: ...
 
     def rows(self, among: Mask) -> Matches:
         """The partners of the needles `among` all."""
         ...
 
 
+@runtime_checkable
+class Finder(Protocol):
+    """Something that finds without fetching by itself."""
+
+    def find(
+        self, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]
+    ) -> Found: ...
+
+
+class Probed(Protocol):
+    def probe(
+        self, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]
+    ) -> Matches: ...
+
+
 def find(
-    leaf: LeafReader, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]
+    leaf: Probed, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]
 ) -> Found:
     """Look needles up in a leaf. Rows in packs are not touched until somebody asks for them."""
+    if isinstance(leaf, Finder):
+        return leaf.find(needles, key, want_ends, columns)
     if isinstance(leaf, TimeLeaf):
         return _InPacks(leaf, needles, key, want_ends, columns)
     matches = leaf.probe(needles, key, want_ends, columns)

@@ -2,7 +2,8 @@
 
 A row that appears (or vanishes) probes the other windows in pipeline order; what remains at the
 end are results that appear (or vanish) with it. Each result belongs to exactly one such row, so
-it is made once however the log is cut into epochs.
+it is made once however the log is cut into epochs. On their way through the pipelines of its
+members, a subresult's own changes come by.
 """
 
 from __future__ import annotations
@@ -12,13 +13,17 @@ from collections.abc import Sequence
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge, reject
 from thalweg.exec.frame import Changes, concat_changes
+from thalweg.exec.joins.combinations import Combinations, combinations
+from thalweg.exec.joins.flow import Flow, stages
+from thalweg.exec.joins.keeping import Keeper
 from thalweg.exec.joins.outer import look_up
-from thalweg.exec.joins.twophases import TwoPhases
+from thalweg.exec.joins.subresults import SubresultReader, key_hashes, tracks_of
+from thalweg.exec.joins.twophases import TwoPhases, Unit
 from thalweg.exec.joins.watched import watched
-from thalweg.exec.leaf import InstantSet, LeafReader
+from thalweg.exec.leaf import AFTER_ALL, InstantSet, LeafReader, TimeLeaf
 from thalweg.plan.expr import columns_of
 from thalweg.plan.logical import Schema
-from thalweg.plan.physical import Block, Pipeline
+from thalweg.plan.physical import Block, Pipeline, Probe, Subresult
 from thalweg.plan.pipelines import PipelineOf
 
 
@@ -26,7 +31,12 @@ class Joined:
     """The joined relation's changes in this epoch."""
 
     def __init__(
-        self, ctx: TaskContext, number: int, block: Block, leaves: Sequence[LeafReader]
+        self,
+        ctx: TaskContext,
+        number: int,
+        block: Block,
+        leaves: Sequence[LeafReader],
+        keeper: Keeper,
     ) -> None:
         self.ctx = ctx
         self.number = number
@@ -36,45 +46,91 @@ class Joined:
         self.schema: Schema = tuple(
             f for leaf in block.leaves for f in leaf.fields if f.name in self._used_above
         )
+        self._flows: dict[int, Flow] = {}
+        self._want_ends = False
+        self._readers: list[SubresultReader] = []
+        self.pipelines = block.pipelines
+        if block.subresults and keeper.usable:
+            self._readers = [self._reader(s, keeper) for s in block.subresults]
+        elif block.subresults:
+            self.pipelines = block.plain
+        self.units: list[Unit] = [*leaves, *self._readers]
 
     def arrivals(self, want_ends: bool = False) -> Changes:
         """Results that appear, with the ends of their lifetimes where wanted and known."""
-        parts = []
-        for pipeline in self.block.pipelines:
-            source = self.leaves[pipeline.leaf].arrivals()
-            parts.append(self._run(pipeline, source, departing=False, want_ends=want_ends))
+        self._want_ends = want_ends
+        parts = [self._advanced(p.leaf).changes for p in self.pipelines]
         return self._judged(concat_changes(parts, self.schema), note_rejects=True)
 
     def departures(self, only_at: InstantSet | None = None) -> Changes:
         """Results that vanish; with `only_at` at least those that vanish at such instants."""
         parts = []
-        for pipeline in self.block.pipelines:
+        for pipeline in self.pipelines:
             source = self.leaves[pipeline.leaf].departures(only_at)
-            parts.append(self._run(pipeline, source, departing=True, want_ends=False))
+            source.ends = None
+            parts.append(self._run(pipeline, pipeline.probes, source, (), departing=True))
         return self._judged(concat_changes(parts, self.schema), note_rejects=False)
 
+    def settle(self) -> None:
+        """The epoch is over: subresults keep what they have learned."""
+        for reader in self._readers:
+            reader.settle()
+
+    # -- pipelines ---------------------------------------------------------------------------
+
+    def _advanced(self, leaf: int, past: int | None = None) -> Flow:
+        """The arrivals of a leaf on their way: as far as they change a subresult, or to the end."""
+        flow = self._flows.get(leaf)
+        if flow is None:
+            pipeline = next(p for p in self.pipelines if p.leaf == leaf)
+            source = self.leaves[leaf].arrivals()
+            if not self._want_ends:
+                source.ends = None
+            flow = Flow(pipeline, stages(self.block, pipeline, bool(self._readers)), source)
+            self._flows[leaf] = flow
+        while flow.ahead and (past is None or past not in flow.tapped):
+            stage = flow.ahead[0]
+            at_hand = flow.at_hand(self.block)
+            flow.changes = self._run(
+                flow.pipeline, stage.probes, flow.changes, at_hand, last=len(flow.ahead) == 1
+            )
+            flow.finish(stage)
+        return flow
+
     def _run(
-        self, pipeline: Pipeline, changes: Changes, *, departing: bool, want_ends: bool
+        self,
+        pipeline: Pipeline,
+        probes: tuple[Probe, ...],
+        changes: Changes,
+        at_hand: Sequence[int],
+        *,
+        departing: bool = False,
+        last: bool = True,
     ) -> Changes:
-        if not want_ends:
-            changes.ends = None
-        if not len(changes) or not pipeline.probes:
+        if not len(changes) or not probes:
             return changes
         if self.block.outer is not None:
             return look_up(
                 self.ctx, self.block, self.leaves, pipeline, changes, departing, self.schema
             )
-        wanted = self._used_above | _used_by(pipeline)
-        run = TwoPhases(self.ctx, self.block, self.leaves, pipeline, wanted, changes, departing)
-        tactic = self.ctx.tactics.get(PipelineOf(self.number, pipeline.leaf))
-        if tactic is not None and not departing:
-            seen = watched(run, tactic)
-            self.ctx.observations.setdefault(PipelineOf(self.number, pipeline.leaf), []).append(
-                seen
-            )
-        elif pipeline.branches:  # on a single path enumerating is asking
+        wanted = self._wanted(pipeline)
+        part = Pipeline(pipeline.leaf, probes)
+        run = TwoPhases(self.ctx, self.block, self.units, part, wanted, changes, departing, at_hand)
+        which = PipelineOf(self.number, pipeline.leaf)
+        tactic = self.ctx.tactics.get(which)
+        if tactic is not None and not departing and probes == pipeline.probes and not self._readers:
+            self.ctx.observations.setdefault(which, []).append(watched(run, tactic))
+        elif part.branches:  # on a single path enumerating is asking
             run.drop_all()
-        return run.results(self._used_above)
+        return run.results(self._used_above if last else wanted)
+
+    def _wanted(self, pipeline: Pipeline) -> frozenset[str]:
+        """Columns that anybody looks at on the way of a pipeline or after it."""
+        found = self._used_above | _used_by(pipeline)
+        for reader in self._readers:
+            if pipeline.leaf in reader.subresult.members:
+                found |= tracks_of(self.block, reader.subresult) | set(reader.subresult.key)
+        return found
 
     def _judged(self, changes: Changes, *, note_rejects: bool) -> Changes:
         """Predicates that may raise, asked of whole results only."""
@@ -84,6 +140,62 @@ class Joined:
         if note_rejects and len(judged.erring):
             reject(judged, changes.frame, changes.ts, self.ctx)
         return changes.take(judged.passing)
+
+    # -- subresults --------------------------------------------------------------------------
+
+    def _reader(self, subresult: Subresult, keeper: Keeper) -> SubresultReader:
+        leaves = {i: self.leaves[i] for i in subresult.members}
+        members = {i: leaf for i, leaf in leaves.items() if isinstance(leaf, TimeLeaf)}
+        assert len(members) == len(leaves)
+        kept, is_new = keeper.opened(subresult, members)
+
+        def fill(keys: Changes, names: frozenset[str]) -> Changes:
+            return self._filled(subresult.fill, keys, names)
+
+        def fresh() -> Combinations:
+            return self._appeared(subresult)
+
+        reader = SubresultReader(self.ctx, self.block, subresult, members, kept, fill, fresh)
+        if subresult.whole and is_new:
+            kept.parts.append(self._all(subresult, members))
+        return reader
+
+    def _filled(self, pipeline: Pipeline, rows: Changes, names: frozenset[str]) -> Changes:
+        """A join of some leaves as of the instants of the rows it begins with."""
+        wanted = names | _used_by(pipeline)
+        run = TwoPhases(
+            self.ctx, self.block, self.leaves, pipeline, wanted, rows, False, source=AFTER_ALL
+        )
+        if pipeline.branches:
+            run.drop_all()
+        return run.results(names)
+
+    def _all(self, subresult: Subresult, members: dict[int, TimeLeaf]) -> Combinations:
+        """A whole subresult as it was when the epoch began."""
+        names = tracks_of(self.block, subresult) | frozenset(subresult.key)
+        first = members[subresult.fill.leaf]
+        rows = self._filled(subresult.fill, first.standing(self.ctx.since - 1), names)
+        if not len(rows):
+            return Combinations.empty(subresult.members)
+        return combinations(
+            self.block, subresult.members, rows.frame, *key_hashes(rows.frame, subresult.key)
+        )
+
+    def _appeared(self, subresult: Subresult) -> Combinations:
+        """The combinations that appear in this epoch, from the pipelines of the members."""
+        number = self.block.subresults.index(subresult)
+        found = []
+        for pipeline in self.pipelines:
+            if pipeline.leaf not in subresult.members:
+                continue
+            rows = self._advanced(pipeline.leaf, number).tapped[number]
+            if not len(rows):
+                continue
+            hashes = key_hashes(rows.frame, subresult.key)
+            members = subresult.members
+            begun = (rows.ts, pipeline.leaf)
+            found.append(combinations(self.block, members, rows.frame, *hashes, begun))
+        return Combinations.joined(found, subresult.members)
 
 
 def _used_above(block: Block) -> frozenset[str]:

@@ -10,20 +10,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge
-from thalweg.exec.frame import Changes, Ints
+from thalweg.exec.frame import Changes, Frame, Ints
 from thalweg.exec.joins.found import Found, find
 from thalweg.exec.joins.keys import keyed_rows
 from thalweg.exec.joins.nodes import Node
 from thalweg.exec.joins.output import Output
-from thalweg.exec.leaf import LeafReader, Needles
+from thalweg.exec.leaf import Matches, Needles
 from thalweg.exec.tactics import DROPPED, PASSED, Verdicts
+from thalweg.exec.vector import Vector
 from thalweg.plan.expr import Predicate, columns_of
 from thalweg.plan.physical import Block, Pipeline, Probe
+from thalweg.store.hashing import Hashes
+from thalweg.store.packs import Key
+
+
+class Unit(Protocol):
+    """What a probe meets: a leaf or a subresult."""
+
+    def probe(
+        self, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]
+    ) -> Matches: ...
+    def has_null_keys(self, key: Key) -> bool: ...
 
 
 @dataclass(slots=True)
@@ -36,28 +49,40 @@ class _Lookup:
 
 
 class TwoPhases:
-    """One pipeline over one set of changes; `wanted` are the columns that anybody looks at."""
+    """Probes of one pipeline over one set of changes. `wanted` are the columns that anybody looks
+    at; `at_hand` are leaves whose columns the changes have already. `source` is the place in FROM
+    that decides which of the changes at an instant they meet, if not that of the leaf."""
 
     def __init__(
         self,
         ctx: TaskContext,
         block: Block,
-        leaves: Sequence[LeafReader],
+        units: Sequence[Unit],
         pipeline: Pipeline,
         wanted: frozenset[str],
         changes: Changes,
         departing: bool,
+        at_hand: Sequence[int] = (),
+        source: int | None = None,
     ) -> None:
         self.ctx = ctx
         self.block = block
-        self.leaves = leaves
+        self.units = units
         self.pipeline = pipeline
         self.wanted = wanted
         self.departing = departing
         self.changes = changes
+        self.at_hand = at_hand
         self.root = Node(changes.frame, changes.ts, changes.ends)
-        self._nodes: dict[int, Node] = {pipeline.leaf: self.root}
+        self.source = pipeline.leaf if source is None else source
+        self._nodes: dict[int, Node] = dict.fromkeys([pipeline.leaf, *at_hand], self.root)
         self._lookups: dict[int, _Lookup] = {}
+        self._unit_of = {
+            member: probe.leaf
+            for probe in pipeline.probes
+            if probe.leaf >= len(block.leaves)
+            for member in block.subresults[probe.leaf - len(block.leaves)].members
+        }
 
     @property
     def left(self) -> int:
@@ -67,8 +92,8 @@ class TwoPhases:
     def sampled(self, rows: Ints) -> TwoPhases:
         """The same pipeline over some of the rows."""
         return TwoPhases(
-            self.ctx, self.block, self.leaves, self.pipeline, self.wanted,
-            self.changes.take(rows), self.departing,
+            self.ctx, self.block, self.units, self.pipeline, self.wanted,
+            self.changes.take(rows), self.departing, self.at_hand, self.source,
         )  # fmt: skip
 
     # -- drop probing ------------------------------------------------------------------------
@@ -99,17 +124,26 @@ class TwoPhases:
         assert probe.check is not None
         parent = self._expanded(probe.check.parent)
         rows, hashes = parent.keyed(probe.check.source)
-        needles = Needles(hashes, parent.instants[rows], self.departing, self.pipeline.leaf)
+        needles = self._needles(probe, hashes, rows, parent.instants, parent.frame)
         want_ends = self.changes.ends is not None
-        leaf = self.leaves[probe.leaf]
-        found = find(leaf, needles, probe.check.target, want_ends, self._columns(probe))
+        unit = self.units[probe.leaf]
+        found = find(unit, needles, probe.check.target, want_ends, self._columns(probe))
         looked = _Lookup(parent, rows, found)
         if probe.check.is_all:
             self._lookups[probe.leaf] = looked
         return looked
 
+    def _needles(
+        self, probe: Probe, hashes: Hashes, rows: Ints, instants: Ints, frame: Frame
+    ) -> Needles:
+        values: Sequence[Vector] = ()
+        if probe.leaf >= len(self.block.leaves):
+            values = [frame.columns[c].take(rows) for c in probe.source]
+        return Needles(hashes, instants[rows], self.departing, self.source, values)
+
     def _expanded(self, leaf: int) -> Node:
         """The rows of a leaf, fetched for the rows above them that are still alive."""
+        leaf = self._unit_of.get(leaf, leaf)
         if leaf in self._nodes:
             return self._nodes[leaf]
         looked = self._lookups[leaf]
@@ -131,21 +165,21 @@ class TwoPhases:
     def _local(self, probe: Probe) -> tuple[Predicate, ...]:
         """Predicates that speak of a leaf and the one it hangs on alone."""
         assert probe.check is not None
-        two = (self.block.leaves[probe.leaf], self.block.leaves[probe.check.parent])
-        known = {f.name for leaf in two for f in leaf.fields}
+        known = {f.name for f in self.block.unit(probe.leaf).fields}
+        known |= set(self._expanded(probe.check.parent).frame.columns)
         asked = self._verify(probe) + probe.residual
         return tuple(p for p in asked if columns_of(p.expr) <= known)
 
     def _verify(self, probe: Probe) -> tuple[Predicate, ...]:
-        settled = probe.exact and not self.leaves[probe.leaf].has_null_keys(probe.target)
+        settled = probe.exact and not self.units[probe.leaf].has_null_keys(probe.target)
         return () if settled else probe.verify
 
     def _columns(self, probe: Probe) -> frozenset[str]:
-        own = {f.name for f in self.block.leaves[probe.leaf].fields}
+        own = {f.name for f in self.block.unit(probe.leaf).fields}
         return frozenset(own & self.wanted)
 
     def _count_enumerated(self, leaf: int, rows: int) -> None:
-        self.ctx.counts[f"enumerated:{self.block.leaves[leaf].alias}"] += rows
+        self.ctx.counts[f"enumerated:{self.block.unit(leaf).alias}"] += rows
 
     # -- output generation -------------------------------------------------------------------
 
@@ -170,10 +204,10 @@ class TwoPhases:
         frame = out.frame(set(probe.source))
         instants = out.instants
         rows, hashes = keyed_rows(frame, instants, None, probe.source)
-        needles = Needles(hashes, instants[rows], self.departing, self.pipeline.leaf)
+        needles = self._needles(probe, hashes, rows, instants, frame)
         want_ends = self.changes.ends is not None
-        leaf = self.leaves[probe.leaf]
-        matches = leaf.probe(needles, probe.target, want_ends, self._columns(probe))
+        unit = self.units[probe.leaf]
+        matches = unit.probe(needles, probe.target, want_ends, self._columns(probe))
         which = rows[matches.needle]
         self._count_enumerated(probe.leaf, len(which))
         node = Node(matches.frame, instants[which], matches.ends)
@@ -183,5 +217,7 @@ class TwoPhases:
     def _knows_ends(self) -> bool:
         if self.changes.ends is None:
             return False
-        leaves = self.block.leaves
-        return all(n.ends is not None or leaves[i].is_standing for i, n in self._nodes.items())
+        return all(
+            node is self.root or node.ends is not None or self.block.unit(i).is_standing
+            for i, node in self._nodes.items()
+        )

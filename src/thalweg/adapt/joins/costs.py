@@ -1,0 +1,106 @@
+"""What a cache saves and what it costs, per unit of time.
+
+Looking up is paid for by every tuple that comes to the cache, the operators behind it and filling
+it by those that miss. Upkeep is paid for every change of the cached join, once for all pipelines
+that share the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from math import fsum
+
+from thalweg.adapt.joins.candidates import Pipelines, Segment, Shared
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """Tuples that reach an operator per unit of time, and what each of them costs there."""
+
+    rate: float
+    cost: float
+
+    @property
+    def spent(self) -> float:
+        return self.rate * self.cost
+
+
+@dataclass(frozen=True, slots=True)
+class CacheEstimate:
+    """How often a lookup misses, and what a lookup and a change of an entry cost."""
+
+    miss_prob: float
+    probe_cost: float
+    update_cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """All that caches are chosen by. Rates are those of pipelines without caches; `outputs` are the
+    rates at which they deliver. How fast a cache has to learn of changes follows from them."""
+
+    pipelines: Pipelines
+    operators: Mapping[int, tuple[Operator, ...]]
+    outputs: Mapping[int, float]
+    caches: Mapping[Segment, CacheEstimate]
+
+    def rate_after(self, pipeline: int, count: int) -> float:
+        """Tuples per unit of time that leave the first `count` operators."""
+        operators = self.operators[pipeline]
+        return operators[count].rate if count < len(operators) else self.outputs[pipeline]
+
+    def delta_rate(self, segment: Segment) -> float:
+        """Changes per unit of time that a cache is told of, from all its leaves."""
+        others = len(segment.maintained) - 1
+        return fsum(self.rate_after(leaf, others) for leaf in segment.maintained)
+
+
+def bare(segment: Segment, e: Estimates) -> float:
+    """What its operators cost without the cache."""
+    return fsum(e.operators[segment.pipeline][place].spent for place in segment.places)
+
+
+def processing(segment: Segment, e: Estimates) -> float:
+    """What lookups cost, and misses with all they entail."""
+    cache = e.caches[segment]
+    looked_up = e.rate_after(segment.pipeline, segment.first) * cache.probe_cost
+    filled = e.rate_after(segment.pipeline, segment.last + 1) * cache.update_cost
+    return looked_up + cache.miss_prob * (bare(segment, e) + filled)
+
+
+def benefit(segment: Segment, e: Estimates) -> float:
+    """What the pipeline saves, upkeep not counted; negative if it loses."""
+    return bare(segment, e) - processing(segment, e)
+
+
+def upkeep(segment: Segment, e: Estimates) -> float:
+    """What it costs to keep the cache true, whoever uses it."""
+    return e.caches[segment].update_cost * e.delta_rate(segment)
+
+
+def shared_upkeep(chosen: Iterable[Segment], e: Estimates) -> float:
+    """The upkeep of caches together, of one that is shared only once (the highest estimate)."""
+    paid: dict[Shared, float] = {}
+    for segment in chosen:
+        paid[segment.shared] = max(paid.get(segment.shared, 0.0), upkeep(segment, e))
+    return fsum(paid.values())
+
+
+def net_benefit(chosen: Collection[Segment], e: Estimates) -> float:
+    """What caches save together after upkeep."""
+    return fsum(benefit(s, e) for s in chosen) - shared_upkeep(chosen, e)
+
+
+def total_cost(chosen: Collection[Segment], e: Estimates) -> float:
+    """What all pipelines cost with these caches, which must not overlap."""
+    cached = [(s.pipeline, place) for s in chosen for place in s.places]
+    if len(set(cached)) < len(cached):
+        raise ValueError("caches overlap: an operator can be replaced by one of them only")
+    asked = (
+        operator.spent
+        for pipeline, operators in e.operators.items()
+        for place, operator in enumerate(operators)
+        if (pipeline, place) not in cached
+    )
+    return fsum([*asked, *(processing(s, e) for s in chosen), shared_upkeep(chosen, e)])

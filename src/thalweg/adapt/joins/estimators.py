@@ -1,0 +1,131 @@
+"""What pipelines and caches are like, from what was seen of them last."""
+
+from __future__ import annotations
+
+from collections import deque
+from math import log, nan
+
+import numpy as np
+import numpy.typing as npt
+
+from thalweg.adapt.constants import CACHE_WINDOW, DISTINCT_BITS, DISTINCT_RUN
+from thalweg.adapt.joins.costs import Operator
+
+Hashes = npt.NDArray[np.uint64]
+_MIX = np.uint64(0xFF51AFD7ED558CCD)
+_HALF = np.uint64(33)
+
+
+class Recent:
+    """The mean of the last observations, and how many it rests on.
+
+    >>> seen = Recent(window=2)
+    >>> for value in (9, 1, 2):
+    ...     seen.add(value)
+    >>> seen.mean, seen.count, seen.full
+    (1.5, 2, True)
+    """
+
+    def __init__(self, window: int = CACHE_WINDOW) -> None:
+        self._values: deque[float] = deque(maxlen=window)
+
+    def add(self, value: float) -> None:
+        self._values.append(value)
+
+    @property
+    def count(self) -> int:
+        """Observations that the mean rests on: never more than the window."""
+        return len(self._values)
+
+    @property
+    def full(self) -> bool:
+        return self.count == self._values.maxlen
+
+    @property
+    def mean(self) -> float:
+        """NaN as long as there is nothing."""
+        return sum(self._values) / self.count if self._values else nan
+
+
+def operator_of(arrivals: float, handled: Recent, spent: Recent) -> Operator:
+    """An operator as profiled tuples have shown it: how many tuples each of them became there, and
+    what these cost together. `arrivals` is the rate at which the pipeline's leaf changes."""
+    per_tuple = spent.mean / handled.mean if handled.mean else 0.0
+    return Operator(arrivals * handled.mean, per_tuple)
+
+
+class DistinctShare:
+    """With what probability a cache would miss that was never used: the share of distinct keys
+    among those it would be asked for.
+
+    Keys come as hashes. Each run of `run` keys marks `alpha * run` bits; of m bits, b of them set,
+    linear counting concludes that there were -m ln(1 - b/m) distinct keys. (b alone is too small:
+    keys collide.) The answer is the mean over the last runs. Each run begins as if the cache were
+    empty and knows no eviction, so it is an estimate, not a bound.
+
+    Reference: Whang et al., A linear-time probabilistic counting algorithm (1990).
+
+    >>> seen = DistinctShare(run=4)
+    >>> seen.add(np.array([1, 2, 1, 2], np.uint64))
+    >>> round(seen.miss_probability(), 1), round(seen.entries()), seen.runs
+    (0.5, 2, 1)
+    """
+
+    def __init__(
+        self, alpha: float = DISTINCT_BITS, run: int = DISTINCT_RUN, window: int = CACHE_WINDOW
+    ) -> None:
+        if alpha < 1 or run < 1:
+            raise ValueError(f"{run} keys with {alpha} bits for each cannot be counted")
+        self.run = run
+        self._bits = np.zeros(int(alpha * run), np.bool_)
+        self._seen = 0
+        self._distinct = Recent(window)
+
+    @property
+    def runs(self) -> int:
+        """Complete runs that the answers rest on."""
+        return self._distinct.count
+
+    def add(self, hashes: Hashes) -> None:
+        places = _places(hashes, len(self._bits))
+        while len(places):
+            now, places = np.split(places, [self.run - self._seen])
+            self._bits[now] = True
+            self._seen += len(now)
+            if self._seen == self.run:
+                self._close()
+
+    def _close(self) -> None:
+        marked = int(np.count_nonzero(self._bits))
+        self._distinct.add(counted(marked, len(self._bits), self.run))
+        self._bits[:] = False
+        self._seen = 0
+
+    def miss_probability(self) -> float:
+        """NaN before the first run is complete."""
+        return self.entries() / self.run
+
+    def entries(self) -> float:
+        """How many entries the cache would get in the time of a run: its distinct keys."""
+        return min(self._distinct.mean, float(self.run)) if self.runs else nan
+
+
+def counted(marked: int, bits: int, most: int) -> float:
+    """How many distinct keys have marked so many of these bits, by linear counting; `most` if all
+    are marked, which tells nothing."""
+    return -bits * log(1 - marked / bits) if marked < bits else float(most)
+
+
+def raw_share(hashes: Hashes, alpha: float) -> float:
+    """The share of distinct keys in one run as if no two could collide: too small, and here only to
+    show by how much."""
+    places = _places(hashes, int(alpha * len(hashes)))
+    return len(np.unique(places)) / len(hashes)
+
+
+def _places(hashes: Hashes, bits: int) -> npt.NDArray[np.intp]:
+    """Which bit each key marks. Hashes are mixed first: the keys of one task may agree in those
+    bits of theirs by which rows were routed to it."""
+    mixed = (hashes ^ (hashes >> _HALF)) * _MIX
+    mixed ^= mixed >> _HALF
+    return (mixed % np.uint64(bits)).astype(np.intp)

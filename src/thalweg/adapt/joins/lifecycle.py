@@ -1,0 +1,191 @@
+"""The life of a candidate: profiled, then used or not, and profiled again from time to time.
+
+A cache in use that has come to cost more than it saves is dropped at once; one that was not chosen
+gets its chance after each interval. In between the choice stands unless figures have moved.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from thalweg.adapt.constants import CACHE_CHANGE, CACHE_INTERVAL, CACHE_WINDOW, LOG_LENGTH
+from thalweg.adapt.joins.candidates import Segment, Shared
+
+Choose = Callable[[Sequence[Segment]], Collection[Segment]]
+
+
+class State(Enum):
+    """What is done with a candidate."""
+
+    USED = "used"
+    PROFILED = "profiled"
+    UNUSED = "unused"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a cache saves and costs."""
+
+    benefit: float
+    upkeep: float
+
+    def moved(self, old: Figures, change: float) -> bool:
+        """Whether one of both differs from what it was by more than this part."""
+        pairs = ((self.benefit, old.benefit), (self.upkeep, old.upkeep))
+        return any(abs(now - was) > change * abs(was) for now, was in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One change of state; candidates come from nothing, and go there when a pipeline is put in
+    another order."""
+
+    segment: Segment
+    before: State | None
+    after: State | None
+    why: str
+
+
+class CacheStates:
+    """The states of all candidates of a join.
+
+    Tell it what caches are like (`observed`) and the time (`tick`), ask it to `decide`, and follow
+    `states`. Figures are taken as they come: whoever measures them takes the means.
+    """
+
+    def __init__(
+        self,
+        candidates: Iterable[Segment],
+        *,
+        needed: int = CACHE_WINDOW,
+        change: float = CACHE_CHANGE,
+        interval: float = CACHE_INTERVAL,
+    ) -> None:
+        self.transitions: deque[Transition] = deque(maxlen=LOG_LENGTH)
+        self.states: dict[Segment, State] = {}
+        self._needed, self._change, self._interval = needed, change, interval
+        self._latest: dict[Segment, Figures] = {}
+        self._judged: dict[Segment, Figures] = {}
+        self._counts: Counter[Segment] = Counter()
+        self._selected: set[Segment] | None = None
+        self._since: float | None = None
+        for segment in candidates:
+            self._move(segment, State.PROFILED, "start")
+
+    @property
+    def used(self) -> frozenset[Segment]:
+        return frozenset(self._in(State.USED))
+
+    # -- what was seen -----------------------------------------------------------------------
+
+    def observed(self, segment: Segment, benefit: float, upkeep: float) -> None:
+        """Take in one observation of a cache in use or profiled; of others none is expected, and
+        what arrives late is ignored."""
+        if self.states.get(segment, State.UNUSED) is State.UNUSED:
+            return
+        self._latest[segment] = Figures(benefit, upkeep)
+        self._counts[segment] += 1
+        if self.states[segment] is State.USED:
+            self._drop_losers(segment.shared)
+
+    def _drop_losers(self, shared: Shared) -> None:
+        """Users of a cache who lose by it leave; if the others do not make up for the upkeep
+        together, all do."""
+        users = [s for s in self._in(State.USED) if s.shared == shared]
+        losers = [s for s in users if self._latest[s].benefit < 0]
+        rest = [s for s in users if s not in losers]
+        cost = max((self._latest[s].upkeep for s in users), default=0.0)
+        if sum(self._latest[s].benefit for s in rest) < cost:
+            losers = users
+        for segment in losers:
+            self._move(segment, State.UNUSED, "it costs more than it saves")
+            if self._selected is not None:
+                self._selected.discard(segment)
+
+    # -- what to do --------------------------------------------------------------------------
+
+    def ready(self) -> bool:
+        """Whether there are profiled candidates, each observed often enough."""
+        profiled = self._in(State.PROFILED)
+        return bool(profiled) and all(self._counts[s] >= self._needed for s in profiled)
+
+    def moved(self) -> bool:
+        """Whether a used or profiled candidate is no longer what it was at the last choice; before
+        the first there is nothing to compare with."""
+        if self._selected is None:
+            return True
+        return any(self._has_moved(s) for s in self._considered() if s in self._latest)
+
+    def decide(self, choose: Choose) -> bool:
+        """End profiling if everything is known: choose anew if figures have moved, else keep the
+        last choice. Says whether there was a new choice."""
+        if not self.ready():
+            return False
+        anew = self.moved()
+        considered = self._considered()
+        if anew:
+            self._selected = set(choose(considered))
+            self._judged |= {s: self._latest[s] for s in considered}
+        chosen = self._selected or set()
+        for segment in considered:
+            state = State.USED if segment in chosen else State.UNUSED
+            self._move(segment, state, "chosen" if anew else "as before")
+        return anew
+
+    def tick(self, now: float) -> bool:
+        """Once per interval profile again what is not used, and also a cache in use that hides the
+        lookups of one not used within it. Says whether it was time."""
+        if self._since is None:
+            self._since = now
+        if now - self._since < self._interval:
+            return False
+        self._since = now
+        unused = self._in(State.UNUSED)
+        hiding = [s for s in self._in(State.USED) if any(u.within(s) for u in unused)]
+        for segment in unused:
+            self._move(segment, State.PROFILED, "the interval is over")
+        for segment in hiding:
+            self._move(segment, State.PROFILED, "it hides an unused candidate")
+        return True
+
+    def reordered(self, candidates: Iterable[Segment], changed: Collection[int]) -> None:
+        """Pipelines have changed: theirs and all that are no candidates any more go, new ones are
+        profiled, the others stay as they are."""
+        found = dict.fromkeys(candidates)
+        for segment in [s for s in self.states if s.pipeline in changed or s not in found]:
+            self._forget(segment)
+        for segment in found:
+            if segment not in self.states:
+                self._move(segment, State.PROFILED, "a pipeline was reordered")
+
+    # -- within ------------------------------------------------------------------------------
+
+    def _in(self, state: State) -> list[Segment]:
+        return [s for s, its in self.states.items() if its is state]
+
+    def _considered(self) -> list[Segment]:
+        return [s for s, its in self.states.items() if its is not State.UNUSED]
+
+    def _has_moved(self, segment: Segment) -> bool:
+        old = self._judged.get(segment)
+        return old is None or self._latest[segment].moved(old, self._change)
+
+    def _move(self, segment: Segment, after: State, why: str) -> None:
+        before = self.states.get(segment)
+        if before is after:
+            return
+        if after is State.PROFILED:
+            self._counts[segment] = 0
+        self.states[segment] = after
+        self.transitions.append(Transition(segment, before, after, why))
+
+    def _forget(self, segment: Segment) -> None:
+        before = self.states.pop(segment)
+        self.transitions.append(Transition(segment, before, None, "a pipeline was reordered"))
+        for known in (self._latest, self._judged, self._counts):
+            known.pop(segment, None)
+        if self._selected is not None:
+            self._selected.discard(segment)

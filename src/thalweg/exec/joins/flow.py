@@ -1,0 +1,67 @@
+"""A pipeline in stages: what is joined after each is what changes in some subresult."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from thalweg.exec.frame import Changes
+from thalweg.plan.physical import Block, Pipeline, Probe
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Probes, and the subresults that hear of what is left after them."""
+
+    probes: tuple[Probe, ...]
+    taps: tuple[int, ...]
+
+
+def stages(block: Block, pipeline: Pipeline, tapped: bool) -> list[Stage]:
+    taps: dict[int, list[int]] = {}
+    if tapped:
+        for number, subresult in enumerate(block.subresults):
+            if pipeline.leaf in subresult.members:
+                place = _joined_after(block, pipeline, set(subresult.members))
+                taps.setdefault(place, []).append(number)
+    cuts = sorted({*taps, len(pipeline.probes)})
+    return [
+        Stage(pipeline.probes[a:b], tuple(taps.get(b, ())))
+        for a, b in zip([0, *cuts], cuts, strict=False)
+    ]
+
+
+def _joined_after(block: Block, pipeline: Pipeline, members: set[int]) -> int:
+    """After how many probes just these leaves are joined."""
+    joined = {pipeline.leaf}
+    for place, probe in enumerate(pipeline.probes, 1):
+        joined |= set(leaves_of(block, probe))
+        if joined == members:
+            return place
+    raise AssertionError("a subresult whose members are not joined first")
+
+
+def leaves_of(block: Block, probe: Probe) -> tuple[int, ...]:
+    if probe.leaf < len(block.leaves):
+        return (probe.leaf,)
+    return block.subresults[probe.leaf - len(block.leaves)].members
+
+
+@dataclass(slots=True)
+class Flow:
+    """Rows on their way through a pipeline: what they have become, and what is ahead."""
+
+    pipeline: Pipeline
+    ahead: list[Stage]
+    changes: Changes
+    done: list[Probe] = field(default_factory=list)
+    tapped: dict[int, Changes] = field(default_factory=dict)
+
+    def at_hand(self, block: Block) -> list[int]:
+        """Leaves that are joined already."""
+        return [self.pipeline.leaf, *(i for p in self.done for i in leaves_of(block, p))]
+
+    def finish(self, stage: Stage) -> None:
+        self.ahead.pop(0)
+        self.done += stage.probes
+        for number in stage.taps:
+            self.tapped[number] = self.changes

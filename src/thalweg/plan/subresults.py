@@ -1,0 +1,265 @@
+"""Plans with subresults: joins of some leaves that other pipelines look up instead of computing.
+
+A *span* is a run of neighbouring probes in one pipeline. Its leaves may be kept as a subresult if
+the pipelines of all of them join just them first (the prefix invariant): then what changes in the
+subresult comes by in normal processing. Spans of several pipelines over the same leaves and by the
+same key share one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from thalweg.plan.classes import KeyClasses
+from thalweg.plan.expr import columns_of
+from thalweg.plan.logical import Field
+from thalweg.plan.physical import (
+    Block,
+    Check,
+    Leaf,
+    Pipeline,
+    Probe,
+    QueryPlan,
+    Routing,
+    Subresult,
+)
+from thalweg.plan.pipelines import (
+    equality,
+    integer_like,
+    pipeline,
+    probe_order,
+    routes,
+    without_subresults,
+)
+
+KEY = "__key"
+"""Columns of the rows that a fill starts from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Probes `first` to `last` of the pipeline of a leaf, as a cache or kept whole."""
+
+    leaf: int
+    first: int
+    last: int
+    whole: bool = False
+    buckets: int = 1 << 12
+    limit: int = 1 << 26
+
+
+def can_be_kept(leaf: Leaf) -> bool:
+    """Whether rows of a leaf can be referred to from one epoch to the next."""
+    return leaf.is_stored and not leaf.keeps_rows and not leaf.changes and not leaf.members
+
+
+def keeps_prefix(orders: Mapping[int, Sequence[int]], members: Iterable[int]) -> bool:
+    """Whether every pipeline of the members joins the other members first."""
+    wanted = set(members)
+    return all(
+        set(orders[leaf][: len(wanted) - 1]) == wanted - {leaf} for leaf in wanted if leaf in orders
+    )
+
+
+def all_spans(block: Block) -> list[Span]:
+    """Every run of probes whose leaves may be kept as a subresult."""
+    if block.outer is not None:
+        return []
+    orders = {p.leaf: p.order for p in block.pipelines}
+    found = []
+    for leaf, order in orders.items():
+        for first in range(len(order) - 1):
+            for last in range(first + 1, len(order)):
+                members = order[first : last + 1]
+                if (
+                    all(can_be_kept(block.leaves[i]) for i in members)
+                    and keeps_prefix(orders, members)
+                    and key_of(block, {leaf, *order[:first]}, members)
+                ):
+                    found.append(Span(leaf, first, last))
+    return found
+
+
+def compatible(block: Block, spans: Sequence[Span]) -> bool:
+    """Whether spans can be kept together: none overlaps another in its pipeline, nor reaches over
+    the place where another subresult hears of its changes."""
+    orders = {p.leaf: p.order for p in block.pipelines}
+    sets = {frozenset(orders[s.leaf][s.first : s.last + 1]) for s in spans}
+    for n, span in enumerate(spans):
+        for other in spans[:n]:
+            if span.leaf == other.leaf and span.first <= other.last and other.first <= span.last:
+                return False
+        heard = (len(members) - 1 for members in sets if span.leaf in members)
+        if any(span.first < place <= span.last for place in heard):
+            return False
+    return True
+
+
+def key_of(block: Block, before: Iterable[int], members: Iterable[int]) -> tuple[str, ...]:
+    """The columns of some leaves that keys link to leaves before them."""
+    classes = KeyClasses(block.leaves, block.joins)
+    return tuple(column for _, column in _key(classes, set(before), set(members)))
+
+
+def _key(classes: KeyClasses, before: set[int], members: set[int]) -> list[tuple[int, str]]:
+    return [
+        (n, c[min(members & set(c))])
+        for n, c in enumerate(classes.members)
+        if before & set(c) and members & set(c)
+    ]
+
+
+def with_spans(plan: QueryPlan, relation: int, spans: Sequence[Span]) -> QueryPlan:
+    """The plan with these spans of one relation kept, and no others."""
+    found = plan.relations[relation]
+    assert isinstance(found, Block)
+    block = without_subresults(found)
+    kept = {i for s in spans for i in _order(block, s.leaf)[s.first : s.last + 1]}
+    leaves = tuple(leaf.tracked() if i in kept else leaf for i, leaf in enumerate(block.leaves))
+    builder = _Builder(replace(block, leaves=leaves), plan.routing, _place(plan, relation))
+    relations = list(plan.relations)
+    relations[relation] = builder.built(spans)
+    return replace(plan, relations=tuple(relations))
+
+
+def _order(block: Block, leaf: int) -> tuple[int, ...]:
+    return next(p.order for p in block.pipelines if p.leaf == leaf)
+
+
+def _place(plan: QueryPlan, relation: int) -> int:
+    """How many stored leaves come before those of a relation."""
+    before = plan.relations[:relation]
+    return sum(leaf.is_stored for r in before for leaf in getattr(r, "leaves", ()))
+
+
+class _Builder:
+    def __init__(self, block: Block, routing: Routing, place: int) -> None:
+        self.block = block
+        self.leaves = block.leaves
+        self.classes = KeyClasses(block.leaves, block.joins)
+        self.routed = routes(block.leaves, routing, place)
+        self.subresults: dict[tuple[tuple[int, ...], tuple[str, ...]], Subresult] = {}
+
+    def built(self, spans: Sequence[Span]) -> Block:
+        orders = {p.leaf: p.order for p in self.block.pipelines}
+        units: dict[int, list[int]] = {leaf: list(order) for leaf, order in orders.items()}
+        for span in sorted(spans, key=lambda s: -s.first):
+            order = orders[span.leaf]
+            members = order[span.first : span.last + 1]
+            assert keeps_prefix(orders, members), f"{members} are not joined first"
+            number = self._subresult(span, {span.leaf, *order[: span.first]}, set(members))
+            units[span.leaf][span.first : span.last + 1] = [number]
+        found = tuple(self.subresults.values())
+        pipelines = tuple(
+            replace(self._pipeline(leaf, units[leaf], found), order=tuple(orders[leaf]))
+            for leaf in orders
+        )
+        plain = tuple(self._pipeline(leaf, list(orders[leaf]), ()) for leaf in orders)
+        if not found:
+            return replace(self.block, pipelines=plain, plain=())
+        return replace(self.block, pipelines=pipelines, subresults=found, plain=plain)
+
+    def _subresult(self, span: Span, before: set[int], members: set[int]) -> int:
+        keys = _key(self.classes, before, members)
+        assert keys, "no key leads to these leaves"
+        identity = (tuple(sorted(members)), tuple(column for _, column in keys))
+        if identity not in self.subresults:
+            fields = tuple(f for i in identity[0] for f in self.leaves[i].fields)
+            self.subresults[identity] = Subresult(
+                *identity,
+                fields,
+                self._fill(members, [] if span.whole else keys),
+                span.whole,
+                span.buckets,
+                span.limit,
+            )
+        return len(self.leaves) + list(self.subresults).index(identity)
+
+    def _fill(self, members: set[int], keys: list[tuple[int, str]]) -> Pipeline:
+        """From a key, one column per class, to the members' rows; without keys from the rows of
+        one member to those of the others."""
+        types = {f.name: f.type for leaf in self.leaves for f in leaf.fields}
+        columns = {n: Field(f"{KEY}{i}", types[c], True) for i, (n, c) in enumerate(keys)}
+        source = Leaf("", "", tuple(columns.values()), None)
+        inside = KeyClasses(self.leaves, self.block.joins)
+        inside.members = [
+            {i: c for i, c in found.items() if i in members}
+            | ({-1: columns[n].name} if n in columns else {})
+            for n, found in enumerate(inside.members)
+        ]
+        start = -1 if keys else min(members)
+        order = [i for i in probe_order(start, len(self.leaves), inside) if i in members]
+        names = {f.name for i in members for f in self.leaves[i].fields}
+        inside.predicates = tuple(p for p in inside.predicates if columns_of(p.expr) <= names)
+        inside.covered = {
+            n for n, p in enumerate(inside.predicates) if p in self._covered_predicates()
+        }
+        return pipeline(start, order, (*self.leaves, source), inside, self.routed)
+
+    def _covered_predicates(self) -> list[object]:
+        return [p for n, p in enumerate(self.classes.predicates) if n in self.classes.covered]
+
+    def _pipeline(self, start: int, units: list[int], found: Sequence[Subresult]) -> Pipeline:
+        base = pipeline(
+            start, list(self._flat(units, found)), self.leaves, self.classes, self.routed
+        )
+        if all(u < len(self.leaves) for u in units):
+            return base
+        plain = {p.leaf: p for p in base.probes}
+        done, loose, probes = [start], set[int](), []
+        for unit in units:
+            inside = [unit]
+            if unit < len(self.leaves):
+                probe = plain[unit]
+                if probe.check is not None and probe.check.parent in loose:
+                    probe = replace(probe, check=None)
+            else:
+                inside = list(found[unit - len(self.leaves)].members)
+                probe = self._composite(unit, found[unit - len(self.leaves)], done, loose, plain)
+            probes.append(probe)
+            done += inside
+            if probe.check is None or not probe.check.is_all:
+                loose |= set(inside)  # not at hand before results are enumerated
+        return Pipeline(start, tuple(probes))
+
+    def _flat(self, units: list[int], found: Sequence[Subresult]) -> list[int]:
+        flat: list[int] = []
+        for unit in units:
+            if unit < len(self.leaves):
+                flat.append(unit)
+            else:
+                members = found[unit - len(self.leaves)].members
+                flat += sorted(members)
+        return flat
+
+    def _composite(
+        self,
+        unit: int,
+        subresult: Subresult,
+        done: list[int],
+        loose: set[int],
+        plain: Mapping[int, Probe],
+    ) -> Probe:
+        """Look a subresult up by all its keys. Predicates between members were judged in it."""
+        keys = _key(self.classes, set(done), set(subresult.members))
+        owners = [[i for i in done if i in self.classes.members[n]] for n, _ in keys]
+        shared = [i for i in done if i not in loose and all(i in o for o in owners)]
+        source = tuple(
+            self.classes.members[n][shared[0] if shared else o[0]]
+            for (n, _), o in zip(keys, owners, strict=True)
+        )
+        target = tuple(column for _, column in keys)
+        inner = {f.name for f in subresult.fields}
+        residual = tuple(
+            p
+            for i in subresult.members
+            for p in plain[i].residual
+            if not columns_of(p.expr) <= inner
+        )
+        verify = tuple(equality(s, t, self.leaves) for s, t in zip(source, target, strict=True))
+        exact = len(target) == 1 and integer_like(
+            next(f.type for f in subresult.fields if f.name == target[0])
+        )
+        check = Check(shared[0], source, target, True) if shared else None
+        return Probe(unit, source, target, exact, verify, residual, check=check)

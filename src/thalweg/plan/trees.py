@@ -1,0 +1,101 @@
+"""Joins as trees: which leaves are joined with which first, and kept.
+
+A tree is a leaf, or a tuple of trees that are joined with each other. Every inner node below the
+root is kept whole: two branches at each node make an XJoin, all leaves under one root an MJoin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import TypeAlias
+
+from thalweg.plan.classes import KeyClasses
+from thalweg.plan.physical import Block, QueryPlan
+from thalweg.plan.pipelines import PipelineOf, linked, pipeline_of, repiped
+from thalweg.plan.subresults import Span, can_be_kept, with_spans
+
+Tree: TypeAlias = "int | tuple[Tree, ...]"
+
+
+def leaves_of(tree: Tree) -> tuple[int, ...]:
+    if isinstance(tree, int):
+        return (tree,)
+    return tuple(leaf for branch in tree for leaf in leaves_of(branch))
+
+
+def with_tree(plan: QueryPlan, relation: int, tree: Tree) -> QueryPlan:
+    """The plan that joins along a tree. Branches have to be linked by keys."""
+    block = plan.relations[relation]
+    assert isinstance(block, Block)
+    classes = KeyClasses(block.leaves, block.joins)
+    spans: list[Span] = []
+    for pipeline in block.pipelines:
+        order: list[int] = []
+        ahead = _met(tree, pipeline.leaf)
+        while ahead:
+            done = [pipeline.leaf, *order]
+            branch = next(
+                (b for b in ahead[0] if any(linked(i, done, classes) for i in leaves_of(b))),
+                ahead[0][0],
+            )
+            ahead[0].remove(branch)
+            ahead = [level for level in ahead if level]
+            order += _connected(leaves_of(branch), done, classes)
+            if not isinstance(branch, int):
+                spans.append(Span(pipeline.leaf, len(done) - 1, len(order) - 1, whole=True))
+        which = PipelineOf(relation, pipeline.leaf)
+        plan = repiped(plan, which, order)
+        assert pipeline_of(plan, which).order == tuple(order), "a branch is not linked by keys"
+    return with_spans(plan, relation, spans)
+
+
+def _met(tree: Tree, leaf: int) -> list[list[Tree]]:
+    """The branches that rows of a leaf meet on their way up, node by node."""
+    if isinstance(tree, int):
+        return []
+    own = next(b for b in tree if leaf in leaves_of(b))
+    return [*_met(own, leaf), [b for b in tree if b is not own]]
+
+
+def _connected(leaves: Sequence[int], done: list[int], classes: KeyClasses) -> list[int]:
+    """Leaves in an order in which each is linked to one before it, where there is such an order."""
+    found: list[int] = []
+    while len(found) < len(leaves):
+        left = [i for i in leaves if i not in found]
+        found.append(next((i for i in left if linked(i, [*done, *found], classes)), left[0]))
+    return found
+
+
+def usual_tree(block: Block) -> Tree:
+    """Left-deep in the order of FROM, as far as keys allow."""
+    classes = KeyClasses(block.leaves, block.joins)
+    first, *rest = _connected(range(len(block.leaves)), [], classes)
+    tree: Tree = first
+    for leaf in rest:
+        tree = (tree, leaf)
+    return tree
+
+
+def binary_trees(block: Block) -> Iterator[Tree]:
+    """All trees of binary joins without products whose inner nodes can be kept."""
+    classes = KeyClasses(block.leaves, block.joins)
+    keepable = {i for i, leaf in enumerate(block.leaves) if can_be_kept(leaf)}
+
+    @lru_cache
+    def trees(leaves: frozenset[int]) -> tuple[Tree, ...]:
+        if len(leaves) == 1:
+            return tuple(leaves)
+        least, *others = sorted(leaves)
+        found: list[Tree] = []
+        for bits in range(2 ** len(others) - 1):
+            left = frozenset([least, *(o for i, o in enumerate(others) if bits >> i & 1)])
+            right = leaves - left
+            if not any(linked(i, list(right), classes) for i in left):
+                continue
+            if any(len(side) > 1 and not side <= keepable for side in (left, right)):
+                continue
+            found += [(a, b) for a in trees(left) for b in trees(right)]
+        return tuple(found)
+
+    yield from trees(frozenset(range(len(block.leaves))))
