@@ -37,6 +37,7 @@ def streamed(rows: list[tuple[int, ...]], columns: str) -> list[pa.Table]:
 def keep(runner: Runner, query: Query, spans: list[Span]) -> None:
     plans = runner.session.coordinator.plans
     plans[query.name] = with_spans(plans[query.name], 0, spans)
+    runner.session.coordinator.adaptation.queries.clear()  # nobody else changes the plan
 
 
 THREE = """SELECT ISTREAM r1.a, r2.b, r3.b AS c FROM r1 [RANGE 1 HOUR], r2 [RANGE 1 HOUR],

@@ -42,6 +42,7 @@ def run(order: tuple[int, ...], hits: dict[str, float]) -> tuple[list[Any], dict
     query = runner.query(STAR, name="q")
     plans = runner.session.coordinator.plans
     plans["q"] = runner.session.physical(query.bound, Orders((), (order, (), (), ())))
+    runner.session.coordinator.adaptation.queries.clear()  # nobody else changes the plan
     runner.run()
     rows = sorted(map(str, query.results().to_pylist()))
     return rows, query.stats()["counts"]

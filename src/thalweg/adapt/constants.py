@@ -114,8 +114,9 @@ CACHE_CHANGE = 0.2
 """Caches are chosen anew only if a benefit or an upkeep has moved by more than this part of what it
 was at the last choice."""
 CACHE_INTERVAL = 2.0
-"""After so long (seconds, or any unit that `tick` is told) caches that are not used are profiled
-again."""
+"""After so long (in the unit that `tick` is told) caches that are not used are profiled again;"""
+CACHE_EPOCHS = 64
+"""while queries run, after so many epochs."""
 CACHE_QUOTA = 6
 """Global caches are considered only as long as there are fewer candidates than this."""
 EXHAUSTIVE_CANDIDATES = 20
@@ -125,3 +126,21 @@ DISTINCT_RUN = 1_000
 so short ones overestimate the misses of keys that keep coming back."""
 DISTINCT_BITS = 8
 """Bits per key of such a run."""
+JOIN_ROWS = 4_096
+"""Rows of each pipeline that are profiled in an epoch while caches are to be chosen,"""
+JOIN_PIECES = 4
+"""in so many pieces, each of them an observation,"""
+JOIN_PIECE = 256
+"""none of them shorter than this."""
+USED_EPOCHS = 8
+"""While nothing is to be chosen, pipelines with caches are profiled every so many epochs."""
+JOIN_CALL_SECONDS = 8e-5
+"""What a probe takes however few rows it has; not charged to the rows."""
+CACHE_BYTES = 64 << 20
+"""What the caches of one join may take together."""
+CACHE_PAGE = 64 << 10
+"""They get it in pages of this size."""
+LEAST_BUCKETS = 1 << 10
+"""A cache has at least so many buckets,"""
+BUCKETS_PER_KEY = 4
+"""and so many for each key that is expected."""

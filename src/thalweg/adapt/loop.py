@@ -16,14 +16,25 @@ import numpy as np
 from thalweg.adapt.filters.catalog import make_ordering, usual_settings
 from thalweg.adapt.filters.ordering import Fork, Order, Ordering, Settings
 from thalweg.adapt.filters.watch import FilterWatch, OrderWatch
+from thalweg.adapt.joins.caching import CacheWatch
+from thalweg.adapt.joins.calibration import JoinCosts
 from thalweg.adapt.joins.watch import PipelineWatch
 from thalweg.adapt.planlog import PlanLog
 from thalweg.adapt.profiler import Profiler
-from thalweg.exec.tactics import Observation, Subject, Tactic
+from thalweg.exec.tactics import (
+    JoinOf,
+    JoinSeen,
+    JoinTactic,
+    Observation,
+    Seen,
+    Subject,
+    Tactic,
+)
 from thalweg.plan.conjunctions import Ordered, orderable
-from thalweg.plan.physical import QueryPlan
+from thalweg.plan.physical import Block, QueryPlan
 from thalweg.plan.pipelines import orderable_pipelines, pipeline_of
 from thalweg.plan.query import QueryOptions
+from thalweg.plan.trees import usual_tree, with_tree
 
 SELECTIVITY = "selectivity"
 
@@ -34,6 +45,7 @@ class Watched:
 
     filters: list[FilterWatch] = field(default_factory=list)
     pipelines: list[PipelineWatch] = field(default_factory=list)
+    caches: list[CacheWatch] = field(default_factory=list)
     log: PlanLog = field(default_factory=PlanLog)
 
     @property
@@ -44,8 +56,11 @@ class Watched:
 class Adaptation:
     """Executor hooks: `tactics` before a step, `learn` after it."""
 
-    def __init__(self, costs: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self, costs: Mapping[str, float] | None = None, join_costs: JoinCosts | None = None
+    ) -> None:
         self.costs = dict(costs or {})
+        self.join_costs = join_costs
         self.profiler = Profiler()
         self.queries: dict[str, Watched] = {}
 
@@ -62,7 +77,7 @@ class Adaptation:
             order = _usable(known.pop(0) if known else None, len(conjunction.predicates))
             ordering = self._ordering(conjunction, options, order)
             found.filters.append(FilterWatch(conjunction, ordering, found.log))
-        for which in orderable_pipelines(plan):
+        for which in orderable_pipelines(plan) if options.joins != "xjoin" else ():
             count = len(pipeline_of(plan, which).probes)
             order = _usable(known.pop(0) if known else None, count)
             ordering = self._pipeline_ordering(count, options, order)
@@ -71,8 +86,22 @@ class Adaptation:
             plan = watch.applied(plan)
             for i in range(len(watch.texts)):
                 self.profiler.ask((name, watch.name_of(i), SELECTIVITY))
+        plan = self._with_joins(plan, options, found)
         self.queries[name] = found
         return plan
+
+    def _with_joins(self, plan: QueryPlan, options: QueryOptions, found: Watched) -> QueryPlan:
+        """Joins of three leaves or more: as a tree, or with caches to be chosen."""
+        for number, relation in enumerate(plan.relations):
+            if not isinstance(relation, Block) or len(relation.leaves) < 3 or relation.outer:
+                continue
+            if options.joins == "xjoin":
+                plan = with_tree(plan, number, usual_tree(relation))
+            elif options.joins != "mjoin" and self.chooses_caches:
+                found.caches.append(CacheWatch(plan, number, found.log, self.join_costs))
+        return plan
+
+    chooses_caches = True
 
     def forget(self, name: str) -> None:
         for watch in self.queries.pop(name, Watched()).orders:
@@ -102,32 +131,37 @@ class Adaptation:
 
     # -- hooks of the executor ---------------------------------------------------------------
 
-    def tactics(self, name: str, epoch: int, part: int) -> tuple[tuple[Subject, Tactic], ...]:
+    def tactics(
+        self, name: str, epoch: int, part: int
+    ) -> tuple[tuple[Subject, Tactic | JoinTactic], ...]:
         """Forks of the orderings for one task, seeded so that a retry samples the same rows."""
         watched = self.queries.get(name)
         if watched is None:
             return ()
         seed = zlib.crc32(f"{name}/{epoch}/{part}".encode())
-        return tuple((w.what, Fork(w.ordering, seed + i)) for i, w in enumerate(watched.orders))
+        orders = [(w.what, Fork(w.ordering, seed + i)) for i, w in enumerate(watched.orders)]
+        return (*orders, *((JoinOf(w.relation), w.tactic()) for w in watched.caches))
 
     def learn(
-        self, name: str, plan: QueryPlan, epoch: int, seen: Sequence[tuple[int, Observation]]
+        self, name: str, plan: QueryPlan, epoch: int, seen: Sequence[tuple[int, Seen]]
     ) -> QueryPlan:
         """Take in what the tasks of an epoch have seen; the plan for the next one."""
         watched = self.queries.get(name)
         if watched is None:
             return plan
-        orders = watched.orders
-        before = [w.plan for w in orders]
-        for number, observation in seen:
-            orders[number].absorb(observation, epoch)
-        for number, watch in enumerate(orders):
-            mine = [o for n, o in seen if n == number]
+        before = [w.plan for w in watched.orders]
+        for number, watch in enumerate(watched.orders):
+            mine = [o for n, o in seen if n == number and isinstance(o, Observation)]
+            for observation in mine:
+                watch.absorb(observation, epoch)
             if mine:
                 self._record(name, watch, mine)
                 watch.memory.end_epoch()
             if watch.plan != before[number]:
                 plan = watch.applied(plan)
+        for number, caches in enumerate(watched.caches, len(watched.orders)):
+            found = [o for n, o in seen if n == number and isinstance(o, JoinSeen)]
+            plan = _with_caches(caches, plan, found, epoch)
         return plan
 
     def _record(self, name: str, watch: OrderWatch, seen: Sequence[Observation]) -> None:
@@ -198,6 +232,15 @@ class Adaptation:
                 None if hindsight is None else [watch.texts[i] for i in hindsight.order]
             ),
         }
+
+
+def _with_caches(
+    caches: CacheWatch, plan: QueryPlan, seen: Sequence[JoinSeen], epoch: int
+) -> QueryPlan:
+    if caches.is_of_other_orders(plan):
+        caches.reordered(plan)
+        return caches.applied(plan)
+    return caches.applied(plan) if caches.absorb(seen, epoch) else plan
 
 
 def _usable(order: Order | None, count: int) -> Order | None:

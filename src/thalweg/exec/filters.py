@@ -23,6 +23,7 @@ from thalweg.exec.tactics import (
     PASSED,
     UNKNOWN,
     Conjunction,
+    JoinTactic,
     Observation,
     Tactic,
 )
@@ -56,7 +57,7 @@ def judge(
     """Evaluate all predicates, each only on rows still in play."""
     run = _Conjunction(predicates, questions or Questions(columns, length, ctx), length)
     tactic = ctx.tactics.get(run.predicates) if len(predicates) > 1 else None
-    if tactic is None:
+    if tactic is None or isinstance(tactic, JoinTactic):
         return run.judged([run.narrowed(run.written, 0, length)])
     return run.judged(_sliced(run, tactic, length, ctx))
 

@@ -470,9 +470,7 @@ class TimeLeaf:
 
     def at(self, references: Ints, columns: frozenset[str]) -> Frame:
         """The rows that references stand for."""
-        packs, which = np.unique(references >> ROW_BITS, return_inverse=True)
-        begin, count, order = native.grouped(which, np.arange(len(references)), len(packs))
-        rows = references[order] & (1 << ROW_BITS) - 1
+        packs, begin, count, order, rows = native.by_high_bits(references, ROW_BITS)
         frames = []
         for number, a, n in zip(packs, begin, count, strict=True):
             pack = self.ctx.cache.open(self.ctx.cache.name_of(int(number)))

@@ -41,7 +41,7 @@ from thalweg.exec.leaf import Floor, InstantSet, LeafReader, Share, TimeLeaf
 from thalweg.exec.netting import net
 from thalweg.exec.sequenced import sequence
 from thalweg.exec.shared import Common
-from thalweg.exec.tactics import Observation, Subject, Tactic
+from thalweg.exec.tactics import JoinTactic, Seen, Subject, Tactic
 from thalweg.exec.vector import from_arrow
 from thalweg.exec.versioned import VersionedLeaf
 from thalweg.plan.expr import Member
@@ -82,7 +82,7 @@ class StepTask:
     prefix: str = ""
     seq: int = 0
     floors: tuple[tuple[str, int, int], ...] = ()
-    tactics: tuple[tuple[Subject, Tactic], ...] = ()
+    tactics: tuple[tuple[Subject, Tactic | JoinTactic], ...] = ()
     common: Common = frozenset()
 
     def floor_of(self, stream: str) -> Floor | None:
@@ -100,7 +100,7 @@ class StepResult:
     rejects: list[PackMeta] = field(default_factory=list)
     state: dict[str, StatePack] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
-    observations: list[tuple[int, Observation]] = field(default_factory=list)
+    observations: list[tuple[int, Seen]] = field(default_factory=list)
     error: str | None = None
 
 

@@ -9,7 +9,7 @@ order for the next slice (of a pipeline: for the next epoch). Rows and rejects n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -24,8 +24,17 @@ Verdicts = npt.NDArray[np.int8]
 """Per profiled row and predicate (in text order) one of the four above."""
 Conjunction = tuple[Predicate, ...]
 """Predicates in text order: what a tactic is known by, whatever the plan's order."""
-Subject = Conjunction | PipelineOf
-"""What a tactic orders: predicates, or the leaves that a pipeline probes."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinOf:
+    """The join of a relation, by its number."""
+
+    relation: int
+
+
+Subject = Conjunction | PipelineOf | JoinOf
+"""What a tactic is about: predicates, the leaves that a pipeline probes, or a join as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +89,49 @@ class Tactic(Protocol):
         ...
 
     def observe(self, observation: Observation) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class JoinTactic:
+    """What to find out about a join: the first `rows` of each pipeline, in `pieces`, go through it
+    leaf by leaf, whatever is cached. `keys` are lookups that caches would get: pipeline, place, and
+    the columns they would be asked by."""
+
+    rows: int
+    pieces: int
+    keys: tuple[tuple[int, int, tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some rows on their way through a pipeline: how many tuples came to each operator, and out of
+    the last, and what each took."""
+
+    rows: int
+    handled: tuple[int, ...]
+    seconds: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSeen:
+    """What an epoch did to a subresult."""
+
+    lookups: int
+    fills: int
+    deltas: int
+    entries: int
+    bytes: int
+
+
+@dataclass(slots=True)
+class JoinSeen:
+    """What a task has seen of a join in an epoch. `keys` are hashes of what caches would be asked
+    for, by number; `caches` are the subresults of the plan, by number."""
+
+    rows: dict[int, int] = field(default_factory=dict)
+    pieces: dict[int, list[Piece]] = field(default_factory=dict)
+    keys: dict[int, npt.NDArray[np.uint64]] = field(default_factory=dict)
+    caches: dict[int, CacheSeen] = field(default_factory=dict)
+
+
+Seen = Observation | JoinSeen

@@ -102,6 +102,15 @@ def key_of(block: Block, before: Iterable[int], members: Iterable[int]) -> tuple
     return tuple(column for _, column in _key(classes, set(before), set(members)))
 
 
+def sources_of(block: Block, before: Sequence[int], members: Iterable[int]) -> tuple[str, ...]:
+    """The columns before some leaves by which they would be looked up together."""
+    classes = KeyClasses(block.leaves, block.joins)
+    keys = _key(classes, set(before), set(members))
+    return tuple(
+        next(classes.members[n][i] for i in before if i in classes.members[n]) for n, _ in keys
+    )
+
+
 def _key(classes: KeyClasses, before: set[int], members: set[int]) -> list[tuple[int, str]]:
     return [
         (n, c[min(members & set(c))])

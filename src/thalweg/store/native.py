@@ -307,6 +307,81 @@ def grouped(group, rows, groups):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def alive_pairs(  # type: ignore[no-untyped-def]
+    needle_hash, needle_second, needle_stamp, instants, source, departing,
+    hashes, seconds, starts, ends, last, first, stamps,
+):  # fmt: skip
+    """(needle, row) of all rows with the needle's key (and stamp, unless that is below 0) that are
+    there for it at its instant. Rows are sorted by (hash, start). At an instant a needle that
+    appears meets rows whose last comer stands before `source`; one that vanishes meets rows whose
+    first goer stands behind it."""
+    n = needle_hash.size
+    begin = np.empty(n, np.int64)
+    total = 0
+    at = 0
+    last_hash = np.uint64(0)
+    never = np.int64(-(2**62))
+    for i in range(n):
+        h = needle_hash[i]
+        if h < last_hash:
+            at = 0
+        at = _seek(hashes, starts, h, never, at)
+        last_hash = h
+        begin[i] = at
+        j = at
+        while j < hashes.size and hashes[j] == h and starts[j] <= instants[i]:
+            total += 1
+            j += 1
+    needle = np.empty(total, np.int64)
+    row = np.empty(total, np.int64)
+    found = 0
+    for i in range(n):
+        t = instants[i]
+        j = begin[i]
+        while j < hashes.size and hashes[j] == needle_hash[i] and starts[j] <= t:
+            if departing:
+                meets = starts[j] < t and (ends[j] > t or (ends[j] == t and first[j] > source))
+            else:
+                meets = ends[j] > t and (starts[j] < t or last[j] < source)
+            fits = needle_stamp[i] < 0 or stamps[j] == needle_stamp[i]
+            if meets and fits and seconds[j] == needle_second[i]:
+                needle[found] = i
+                row[found] = j
+                found += 1
+            j += 1
+    return needle[:found], row[:found]
+
+
+@njit(cache=True, nogil=True)
+def by_high_bits(values, bits):  # type: ignore[no-untyped-def]
+    """Values by what their bits above the lowest say: (what, where they begin, how many, which, low
+    bits of each), the last two in that order."""
+    most = np.int64(0)
+    for i in range(values.size):
+        most = max(most, values[i] >> bits)
+    count = np.zeros(most + 1, np.int64)
+    for i in range(values.size):
+        count[values[i] >> bits] += 1
+    what = np.flatnonzero(count)
+    next_ = np.zeros(most + 1, np.int64)
+    total = 0
+    begin = np.empty(what.size, np.int64)
+    for i in range(what.size):
+        begin[i] = total
+        next_[what[i]] = total
+        total += count[what[i]]
+    which = np.empty(values.size, np.int64)
+    low = np.empty(values.size, np.int64)
+    mask = (np.int64(1) << bits) - 1
+    for i in range(values.size):
+        high = values[i] >> bits
+        which[next_[high]] = i
+        low[next_[high]] = values[i] & mask
+        next_[high] += 1
+    return what, begin, count[what], which, low
+
+
+@njit(cache=True, nogil=True)
 def rows_between(ts, low, high):  # type: ignore[no-untyped-def]
     """Positions with low ≤ time < high, in order."""
     found = np.empty(ts.size, np.int64)

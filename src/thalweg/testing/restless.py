@@ -37,7 +37,10 @@ class Restless(Ordering):
 
 
 class RestlessAdaptation(Adaptation):
-    """Every conjunction and pipeline of every query is restless, whatever its options say."""
+    """Every conjunction and pipeline of every query is restless, whatever its options say; which
+    subresults are kept is drawn by the runner."""
+
+    chooses_caches = False
 
     def __init__(self, seed: int, costs: dict[str, float]) -> None:
         super().__init__(costs)

@@ -17,10 +17,12 @@ from thalweg.exec.joins.combinations import Combinations, combinations
 from thalweg.exec.joins.flow import Flow, stages
 from thalweg.exec.joins.keeping import Keeper
 from thalweg.exec.joins.outer import look_up
+from thalweg.exec.joins.profile import profile
 from thalweg.exec.joins.subresults import SubresultReader, key_hashes, tracks_of
 from thalweg.exec.joins.twophases import TwoPhases, Unit
-from thalweg.exec.joins.watched import watched
+from thalweg.exec.joins.watched import sampled, watched
 from thalweg.exec.leaf import AFTER_ALL, InstantSet, LeafReader, TimeLeaf
+from thalweg.exec.tactics import JoinOf, JoinSeen, JoinTactic, Tactic
 from thalweg.plan.expr import columns_of
 from thalweg.plan.logical import Schema
 from thalweg.plan.physical import Block, Pipeline, Probe, Subresult
@@ -47,6 +49,9 @@ class Joined:
             f for leaf in block.leaves for f in leaf.fields if f.name in self._used_above
         )
         self._flows: dict[int, Flow] = {}
+        tactic = ctx.tactics.get(JoinOf(number))
+        self._tactic = tactic if isinstance(tactic, JoinTactic) else None
+        self._seen = JoinSeen()
         self._want_ends = False
         self._readers: list[SubresultReader] = []
         self.pipelines = block.pipelines
@@ -73,8 +78,10 @@ class Joined:
 
     def settle(self) -> None:
         """The epoch is over: subresults keep what they have learned."""
-        for reader in self._readers:
-            reader.settle()
+        for n, reader in enumerate(self._readers):
+            self._seen.caches[n] = reader.settle()
+        if self._tactic is not None:
+            self.ctx.observations.setdefault(JoinOf(self.number), []).append(self._seen)
 
     # -- pipelines ---------------------------------------------------------------------------
 
@@ -86,6 +93,7 @@ class Joined:
             source = self.leaves[leaf].arrivals()
             if not self._want_ends:
                 source.ends = None
+            self._profile(leaf, source)
             flow = Flow(pipeline, stages(self.block, pipeline, bool(self._readers)), source)
             self._flows[leaf] = flow
         while flow.ahead and (past is None or past not in flow.tapped):
@@ -96,6 +104,25 @@ class Joined:
             )
             flow.finish(stage)
         return flow
+
+    def _profile(self, leaf: int, changes: Changes) -> None:
+        """Where there are, or may be, subresults: what the pipeline does without them."""
+        order = self._order_tactic(leaf) if self._readers else None
+        if (self._tactic is None and order is None) or not len(changes):
+            return
+        plain = next(p for p in self.block.plain or self.block.pipelines if p.leaf == leaf)
+        asked = {c for _, _, columns in self._tactic.keys for c in columns} if self._tactic else ()
+        wanted = _used_by(plain).union(asked)
+        run = TwoPhases(self.ctx, self.block, self.leaves, plain, wanted, changes, False)
+        if self._tactic is not None:
+            profile(run, self._tactic, self._seen)
+        seen = None if order is None else sampled(run, order)
+        if seen is not None:
+            self.ctx.observations.setdefault(PipelineOf(self.number, leaf), []).append(seen)
+
+    def _order_tactic(self, leaf: int) -> Tactic | None:
+        tactic = self.ctx.tactics.get(PipelineOf(self.number, leaf))
+        return None if isinstance(tactic, JoinTactic) else tactic
 
     def _run(
         self,
@@ -116,9 +143,9 @@ class Joined:
         wanted = self._wanted(pipeline)
         part = Pipeline(pipeline.leaf, probes)
         run = TwoPhases(self.ctx, self.block, self.units, part, wanted, changes, departing, at_hand)
-        which = PipelineOf(self.number, pipeline.leaf)
-        tactic = self.ctx.tactics.get(which)
-        if tactic is not None and not departing and probes == pipeline.probes and not self._readers:
+        tactic = None if departing or self._readers else self._order_tactic(pipeline.leaf)
+        if tactic is not None:
+            which = PipelineOf(self.number, pipeline.leaf)
             self.ctx.observations.setdefault(which, []).append(watched(run, tactic))
         elif part.branches:  # on a single path enumerating is asking
             run.drop_all()

@@ -20,6 +20,8 @@ from thalweg.store.hashing import Hashes
 
 ENTRY_BYTES = 24
 """A bucket: two hashes and a stamp."""
+ANYONE, NOBODY = -1, 0
+"""Stamps that every combination fits, and none."""
 
 
 class Kept:
@@ -56,6 +58,14 @@ class Kept:
         same = (self._keys[at] == hashes) & (self._seconds[at] == seconds)
         present: Mask = same & (self._stamps[at] > 0)
         return present
+
+    def stamps_of(self, hashes: Hashes, seconds: Hashes) -> Ints:
+        """The stamp that combinations of a key have to have: that of its entry, or none."""
+        if self.subresult.whole or not len(self._stamps):
+            return np.full(len(hashes), ANYONE if self.subresult.whole else NOBODY)
+        found: Ints = self._stamps[self._bucket(hashes)]
+        found[~self.present(hashes, seconds)] = NOBODY
+        return found
 
     def valid(self, part: Combinations, rows: Ints) -> Mask:
         """Which combinations belong to the present entry of their key."""

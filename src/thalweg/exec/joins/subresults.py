@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from thalweg.exec.context import TaskContext
-from thalweg.exec.frame import BEFORE_TIME, Changes, Frame, Ints, concat_frames
+from thalweg.exec.frame import Changes, Frame, Ints, concat_frames
 from thalweg.exec.joins.combinations import Combinations, combinations
-from thalweg.exec.joins.kept import Kept
+from thalweg.exec.joins.kept import ANYONE, Kept
 from thalweg.exec.leaf import Matches, Needles, TimeLeaf
+from thalweg.exec.tactics import CacheSeen
 from thalweg.exec.vector import Mask, Vector
 from thalweg.plan.physical import Block, Subresult
 from thalweg.plan.subresults import KEY
@@ -51,6 +52,7 @@ class SubresultReader:
         self._fill = fill
         self._fresh_of = fresh
         self._fresh: Combinations | None = None
+        self._lookups = 0
         self._filled = Combinations.empty(subresult.members)
         self._asked: tuple[Hashes, Hashes] = (np.empty(0, np.uint64), np.empty(0, np.uint64))
 
@@ -62,10 +64,13 @@ class SubresultReader:
         hashes = needles.hashes
         seconds = _seconds(needles.values, len(hashes))
         self.ctx.counts[f"lookups:{self.subresult.alias}"] += len(hashes)
+        self._lookups += len(hashes)
         self._resolve(hashes, seconds, needles.values)
-        found = [self._matching(part, needles, seconds, stamped=True) for part in self.kept.parts]
+        stamps = self.kept.stamps_of(hashes, seconds)
+        found = [self._matching(part, needles, seconds, stamps) for part in self.kept.parts]
+        anyone = np.full(len(hashes), ANYONE)
         found += [
-            self._matching(part, needles, seconds, stamped=False)
+            self._matching(part, needles, seconds, anyone)
             for part in (self._filled, self._appeared())
             if len(part)
         ]
@@ -87,26 +92,14 @@ class SubresultReader:
         )
 
     def _matching(
-        self, part: Combinations, needles: Needles, seconds: Hashes, *, stamped: bool
+        self, part: Combinations, needles: Needles, seconds: Hashes, stamps: Ints
     ) -> tuple[Combinations, Ints, Ints]:
         """(needle, combination) of all that are there at the needles' instants."""
-        at, source = needles.instants, needles.source
-        low = np.full_like(at, BEFORE_TIME - 1)
-        high = at - 1 if needles.departing else at
-        begin, count, total = native.match_ranges(
-            needles.hashes, low, high, part.hashes, part.starts
-        )
-        needle, rows = native.expand_ranges(begin, count, total)
-        edge, ends = at[needle], part.ends[rows]
-        if needles.departing:
-            alive = (ends > edge) | ((ends == edge) & (part.first[rows] > source))
-        else:
-            alive = (ends > edge) & ((part.starts[rows] < edge) | (part.last[rows] < source))
-        alive &= part.seconds[rows] == seconds[needle]
-        if stamped:
-            alive &= self.kept.valid(part, rows)
-        chosen = np.flatnonzero(alive)
-        return part, needle[chosen], rows[chosen]
+        needle, rows = native.alive_pairs(
+            needles.hashes, seconds, stamps, needles.instants, needles.source, needles.departing,
+            part.hashes, part.seconds, part.starts, part.ends, part.last, part.first, part.stamps,
+        )  # fmt: skip
+        return part, needle, rows
 
     # -- resolving keys ----------------------------------------------------------------------
 
@@ -142,13 +135,17 @@ class SubresultReader:
 
     # -- the end of the epoch ----------------------------------------------------------------
 
-    def settle(self) -> None:
+    def settle(self) -> CacheSeen:
         """Keep what was learned and what appeared."""
         self.kept.create(*self._asked, self._filled)
         self.kept.insert(self._appeared())
         self.kept.settle(self.ctx.until)
         counts, alias = self.ctx.counts, self.subresult.alias
         counts[f"deltas:{alias}"] += len(self._appeared())
+        return CacheSeen(
+            self._lookups, len(self._asked[0]), len(self._appeared()), self.kept.entries,
+            self.kept.bytes,
+        )  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -180,8 +177,10 @@ class FoundCombinations:
             ends.append(part.ends[picked])
             columns: dict[str, Vector] = {}
             for i in members:
-                fetched = reader.leaves[i].at(part.references[i][picked], self.columns)
-                columns.update(fetched.columns)
+                names = self.columns & {f.name for f in reader.block.leaves[i].fields}
+                if names:
+                    fetched = reader.leaves[i].at(part.references[i][picked], names)
+                    columns.update(fetched.columns)
             frames.append(Frame(columns, len(picked)))
         fields = tuple(f for f in reader.subresult.fields if f.name in self.columns)
         none = np.empty(0, np.int64)

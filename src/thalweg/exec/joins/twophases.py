@@ -8,7 +8,7 @@ left. The order of a pipeline changes how much is looked up in the first phase, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -183,11 +183,16 @@ class TwoPhases:
 
     # -- output generation -------------------------------------------------------------------
 
-    def results(self, names: frozenset[str]) -> Changes:
-        """Everything that the rows that are left take part in."""
+    def results(
+        self, names: frozenset[str], watch: Callable[[int, Output], None] | None = None
+    ) -> Changes:
+        """Everything that the rows that are left take part in. `watch` is shown what there is
+        before each probe, and after the last."""
         out = Output(self.ctx, self.root)
-        for probe in self.pipeline.probes:
-            if not len(out):
+        for place, probe in enumerate(self.pipeline.probes):
+            if watch is not None:
+                watch(place, out)
+            elif not len(out):
                 return self.changes.take(np.empty(0, np.int64))
             asked = self._verify(probe) + probe.residual
             if probe.leaf in self._lookups:
@@ -197,6 +202,8 @@ class TwoPhases:
             else:
                 self._nodes[probe.leaf] = self._joined(out, probe)
             out.judge(asked)
+        if watch is not None:
+            watch(len(self.pipeline.probes), out)
         return out.changes(self.changes, names, self._knows_ends())
 
     def _joined(self, out: Output, probe: Probe) -> Node:

@@ -35,6 +35,26 @@ def watched(run: TwoPhases, tactic: Tactic) -> Observation:
     )  # fmt: skip
 
 
+def sampled(run: TwoPhases, tactic: Tactic) -> Observation | None:
+    """What a pipeline would do to a sample of its rows, where it is not run leaf by leaf itself."""
+    probes = run.pipeline.probes
+    numbers = {leaf: n for n, leaf in enumerate(sorted(p.leaf for p in probes))}
+    sample = _sample(tactic, len(run.changes))
+    if not len(sample):
+        return None
+    extra, seconds, verdicts = _profile(run, numbers, sample)
+    order = tuple(numbers[p.leaf] for p in probes)
+    passed = np.cumprod(verdicts[:, list(order)] != DROPPED, axis=1).sum(axis=0)
+    evaluated = np.zeros(len(probes), np.int64)
+    evaluated[list(order)] = np.concatenate([[len(sample)], passed[:-1]])
+    spent = np.divide(seconds * evaluated, extra)
+    dropped = (verdicts == DROPPED).any(axis=1)
+    return Observation(
+        order, len(sample), evaluated, extra, spent, seconds, np.zeros(len(probes)), passed,
+        verdicts[dropped], int(np.count_nonzero(~dropped)),
+    )  # fmt: skip
+
+
 def _sample(tactic: Tactic, rows: int) -> Ints:
     """Rows to profile. They lie in the order of their keys, so a short slice is spread over all."""
     size = min(tactic.slice_rows(), rows)

@@ -1,0 +1,280 @@
+"""Which subresults a join keeps: the Re-optimizer of its caches.
+
+Pipelines are profiled as if nothing were cached; from that come the rates and costs of their
+operators, and how often a cache would miss. Caches that are in use are watched as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan
+
+from thalweg.adapt.constants import (
+    BUCKETS_PER_KEY,
+    CACHE_BYTES,
+    CACHE_EPOCHS,
+    CACHE_PAGE,
+    JOIN_CALL_SECONDS,
+    JOIN_PIECE,
+    JOIN_PIECES,
+    JOIN_ROWS,
+    LEAST_BUCKETS,
+    USED_EPOCHS,
+)
+from thalweg.adapt.joins.calibration import JoinCosts, calibrated
+from thalweg.adapt.joins.candidates import Segment, candidates
+from thalweg.adapt.joins.costs import (
+    CacheEstimate,
+    Estimates,
+    Operator,
+    benefit,
+    total_cost,
+    upkeep,
+)
+from thalweg.adapt.joins.estimators import DistinctShare, Recent
+from thalweg.adapt.joins.lifecycle import CacheStates, State
+from thalweg.adapt.joins.memory import PagePool
+from thalweg.adapt.joins.selection import select
+from thalweg.adapt.planlog import KEPT, PlanLog, Switch
+from thalweg.exec.tactics import JoinSeen, JoinTactic, Piece
+from thalweg.plan.physical import Block, QueryPlan
+from thalweg.plan.subresults import Span, can_be_kept, key_of, sources_of, with_spans
+
+
+@dataclass(slots=True)
+class _Profile:
+    """The last observations of one pipeline, per row of its source."""
+
+    rows: Recent
+    handled: list[Recent]
+    seconds: list[Recent]
+
+    @staticmethod
+    def of(operators: int) -> _Profile:
+        return _Profile(
+            Recent(), [Recent() for _ in range(operators + 1)], [Recent() for _ in range(operators)]
+        )
+
+    @property
+    def is_known(self) -> bool:
+        return bool(self.rows.count and self.handled[0].count)
+
+
+class CacheWatch:
+    """The caches of one join. `costs` replace what is measured, where operations are counted."""
+
+    def __init__(
+        self, plan: QueryPlan, relation: int, log: PlanLog, costs: JoinCosts | None = None
+    ) -> None:
+        self.relation = relation
+        self.log = log
+        self.costs = costs
+        self.pool = PagePool[Segment](CACHE_BYTES // CACHE_PAGE, CACHE_PAGE)
+        self._orders = _orders(plan, relation)
+        self._block = _block(plan, relation)
+        self._profiles = {leaf: _Profile.of(len(o)) for leaf, o in self._orders.items()}
+        self.states = CacheStates(self._candidates(), interval=CACHE_EPOCHS)
+        self._distinct = {s: DistinctShare() for s in self.states.states}
+        self._missed: dict[Segment, Recent] = {}
+        self._entries: dict[Segment, int] = {}
+        self._epochs = 0
+        self._used: tuple[Segment, ...] = ()
+        self._numbers: dict[Segment, int] = {}
+
+    # -- what the executor is asked ----------------------------------------------------------
+
+    def tactic(self) -> JoinTactic:
+        """What to look at in the next epoch."""
+        choosing = any(s is State.PROFILED for s in self.states.states.values())
+        watching = bool(self._used) and self._epochs % USED_EPOCHS == 0
+        if not choosing and not watching:
+            return JoinTactic(0, 1)
+        return JoinTactic(JOIN_ROWS, JOIN_PIECES, tuple(self._lookup(s) for s in self._asked()))
+
+    def _asked(self) -> list[Segment]:
+        return list(self.states.states)
+
+    def _lookup(self, segment: Segment) -> tuple[int, int, tuple[str, ...]]:
+        before = [segment.pipeline, *self._orders[segment.pipeline][: segment.first]]
+        return segment.pipeline, segment.first, sources_of(self._block, before, segment.leaves)
+
+    # -- what it has seen --------------------------------------------------------------------
+
+    def absorb(self, seen: Sequence[JoinSeen], epoch: int) -> bool:
+        """Take in what the tasks of an epoch have seen; whether other caches are to be used."""
+        self._epochs += 1
+        asked = self._asked()
+        for leaf, profile in self._profiles.items():
+            profile.rows.add(sum(one.rows.get(leaf, 0) for one in seen))
+        for one in seen:
+            for number, hashes in one.keys.items():
+                self._distinct[asked[number]].add(hashes)
+            self._watch_used(one)
+        for pieces in _in_turn([p for one in seen for p in _flat(one)]):
+            for leaf, piece in pieces:
+                self._add(leaf, piece)
+            self._observe()
+        self.states.tick(self._epochs)
+        self.states.decide(self._chosen)
+        return self._changed(epoch)
+
+    def _add(self, leaf: int, piece: Piece) -> None:
+        profile = self._profiles[leaf]
+        if piece.rows < JOIN_PIECE and profile.handled[0].count and self.costs is None:
+            return  # too few rows to time
+        for recent, handled in zip(profile.handled, piece.handled, strict=True):
+            recent.add(handled / piece.rows)
+        for recent, spent in zip(profile.seconds, piece.seconds, strict=True):
+            recent.add(max(spent - JOIN_CALL_SECONDS, 0.0) / piece.rows)
+
+    def _watch_used(self, one: JoinSeen) -> None:
+        for number, cache in one.caches.items():
+            users = [s for s in self._used if self._numbers[s] == number]
+            for segment in users:
+                self._entries[segment] = cache.entries
+                if cache.lookups:
+                    missed = self._missed.setdefault(segment, Recent())
+                    missed.add(cache.fills / cache.lookups)
+
+    def _observe(self) -> None:
+        estimates = self.estimates()
+        if estimates is None:
+            return
+        for segment in estimates.caches:
+            self.states.observed(segment, benefit(segment, estimates), upkeep(segment, estimates))
+
+    # -- estimates ---------------------------------------------------------------------------
+
+    def estimates(self) -> Estimates | None:
+        """Rates per epoch and costs as the last observations show them; None if there are none."""
+        if not all(p.is_known for p in self._profiles.values()):
+            return None
+        operators = {leaf: self._operators(p) for leaf, p in self._profiles.items()}
+        outputs = {leaf: p.rows.mean * p.handled[-1].mean for leaf, p in self._profiles.items()}
+        found = Estimates(self._orders, operators, outputs, {})
+        caches = {s: self._cache(s, found) for s in self.states.states}
+        known = {s: c for s, c in caches.items() if not isnan(c.miss_prob)}
+        return Estimates(self._orders, operators, outputs, known)
+
+    def _operators(self, profile: _Profile) -> tuple[Operator, ...]:
+        found = []
+        for place, seconds in enumerate(profile.seconds):
+            handled, made = profile.handled[place].mean, profile.handled[place + 1].mean
+            if self.costs is not None and self.costs.operator is not None:
+                asked, made_cost = self.costs.operator
+                cost = asked + made_cost * made / handled if handled else 0.0
+            else:
+                cost = seconds.mean / handled if handled else 0.0
+            found.append(Operator(profile.rows.mean * handled, cost))
+        return tuple(found)
+
+    def _cache(self, segment: Segment, e: Estimates) -> CacheEstimate:
+        costs = self.costs or calibrated()
+        missed = self._missed.get(segment)
+        if self.states.states.get(segment) is State.USED and missed is not None and missed.count:
+            miss = missed.mean
+        else:
+            miss = self._distinct[segment].miss_probability()
+        asked = e.rate_after(segment.pipeline, segment.first)
+        size = e.rate_after(segment.pipeline, segment.last + 1) / asked if asked else 0.0
+        return CacheEstimate(miss, costs.lookup + size * costs.found, costs.update)
+
+    # -- choosing ----------------------------------------------------------------------------
+
+    def _candidates(self) -> list[Segment]:
+        keepable = {i for i, leaf in enumerate(self._block.leaves) if can_be_kept(leaf)}
+        found = candidates(self._orders, lambda before, own: key_of(self._block, before, own))
+        return [s for s in found if s.leaves <= keepable]
+
+    def _chosen(self, considered: Sequence[Segment]) -> frozenset[Segment]:
+        estimates = self.estimates()
+        if estimates is None:
+            return frozenset()
+        return select([s for s in considered if s in estimates.caches], estimates)
+
+    def _changed(self, epoch: int) -> bool:
+        used = tuple(sorted(self.states.used, key=lambda s: (s.pipeline, s.first)))
+        if used == self._used:
+            return False
+        self._log(epoch, used)
+        self._used = used
+        self._missed = {s: m for s, m in self._missed.items() if s in used}
+        return True
+
+    def _log(self, epoch: int, used: tuple[Segment, ...]) -> None:
+        estimates = self.estimates()
+        assert estimates is not None
+        before = [s for s in self._used if s in estimates.caches]
+        costs = total_cost(before, estimates), total_cost(used, estimates)
+        old, new = (tuple(self.name_of(s) for s in some) for some in (before, used))
+        evidence = sum(p.handled[0].count for p in self._profiles.values())
+        switch = Switch(
+            epoch, "caches", old or ("none",), new or ("none",), "cost of an epoch by profile",
+            " + ".join(old) or "none", " + ".join(new) or "none", *costs, evidence, costs,
+            outcome=KEPT,
+        )  # fmt: skip
+        self.log.add(switch)
+
+    def name_of(self, segment: Segment) -> str:
+        leaves = "⋈".join(self._block.leaves[i].alias for i in sorted(segment.leaves))
+        return f"{leaves} in Δ{self._block.leaves[segment.pipeline].alias}"
+
+    def applied(self, plan: QueryPlan) -> QueryPlan:
+        """The plan with the chosen caches, each within the memory that it gets."""
+        plan = with_spans(plan, self.relation, [self._span(s) for s in self._used])
+        block = _block(plan, self.relation)
+        self._numbers = {
+            s: next(
+                n
+                for n, kept in enumerate(block.subresults)
+                if set(kept.members) == s.leaves and kept.key == s.key
+            )
+            for s in self._used
+        }
+        return plan
+
+    def _span(self, segment: Segment) -> Span:
+        entries = self._distinct[segment].entries()
+        wanted = max(LEAST_BUCKETS, int(BUCKETS_PER_KEY * entries) if entries == entries else 0)
+        buckets = 1 << (wanted - 1).bit_length()
+        return Span(segment.pipeline, segment.first, segment.last, False, buckets, CACHE_BYTES)
+
+    def is_of_other_orders(self, plan: QueryPlan) -> bool:
+        return _orders(plan, self.relation) != self._orders
+
+    def reordered(self, plan: QueryPlan) -> None:
+        """Pipelines have changed: look for candidates anew."""
+        orders = _orders(plan, self.relation)
+        changed = [leaf for leaf in orders if orders[leaf] != self._orders[leaf]]
+        self._orders, self._block = orders, _block(plan, self.relation)
+        for leaf in changed:
+            self._profiles[leaf] = _Profile.of(len(orders[leaf]))
+        found = self._candidates()
+        self.states.reordered(found, changed)
+        self._distinct = {s: self._distinct.get(s, DistinctShare()) for s in self.states.states}
+        used = self.states.used
+        self._used = tuple(s for s in self._used if s in used)
+
+
+def _block(plan: QueryPlan, relation: int) -> Block:
+    block = plan.relations[relation]
+    assert isinstance(block, Block)
+    return block
+
+
+def _orders(plan: QueryPlan, relation: int) -> dict[int, tuple[int, ...]]:
+    return {p.leaf: p.order for p in _block(plan, relation).pipelines}
+
+
+def _flat(seen: JoinSeen) -> list[tuple[int, Piece]]:
+    return [(leaf, piece) for leaf, pieces in seen.pieces.items() for piece in pieces]
+
+
+def _in_turn(pieces: Sequence[tuple[int, Piece]]) -> list[list[tuple[int, Piece]]]:
+    """The first piece of every pipeline, then the second of each, and so on."""
+    by_leaf: dict[int, list[tuple[int, Piece]]] = {}
+    for one in pieces:
+        by_leaf.setdefault(one[0], []).append(one)
+    most = max((len(p) for p in by_leaf.values()), default=0)
+    return [[p[n] for p in by_leaf.values() if n < len(p)] for n in range(most)]

@@ -1,0 +1,68 @@
+"""Profiling a join: some rows go through a pipeline leaf by leaf, as if nothing were cached."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+
+from thalweg.exec.frame import Changes, Ints
+from thalweg.exec.joins.output import Output
+from thalweg.exec.joins.twophases import TwoPhases
+from thalweg.exec.tactics import JoinSeen, JoinTactic, Piece
+from thalweg.store.hashing import Hashes, hash_columns
+
+
+def profile(run: TwoPhases, tactic: JoinTactic, seen: JoinSeen) -> None:
+    """Take down what a pipeline, given without subresults, does to the first rows of its source.
+    `run` is over all of them."""
+    leaf, rows = run.pipeline.leaf, len(run.changes)
+    seen.rows[leaf] = seen.rows.get(leaf, 0) + rows
+    if not tactic.rows or not rows:
+        return
+    counted = run.ctx.counts.copy()
+    chosen = _first_in_time(run.changes, tactic.rows)
+    wanted = {n: k for n, k in enumerate(tactic.keys) if k[0] == leaf}
+    for some in np.array_split(chosen, min(tactic.pieces, len(chosen))):
+        watch = _Watch(wanted)
+        run.sampled(some).results(run.wanted, watch)
+        seen.pieces.setdefault(leaf, []).append(watch.piece(len(some)))
+        for number, hashes in watch.keys.items():
+            before = seen.keys.get(number, np.empty(0, np.uint64))
+            seen.keys[number] = np.concatenate([before, hashes])
+    made = run.ctx.counts - counted
+    run.ctx.counts.subtract(made)  # what the answer takes is counted apart
+    run.ctx.counts["profile probes"] += sum(made.values())
+
+
+def _first_in_time(changes: Changes, count: int) -> Ints:
+    """Neighbours in time: keys that come again soon are seen together."""
+    if len(changes) > count:
+        some = np.argpartition(changes.ts, count)[:count]
+        return some[np.argsort(changes.ts[some], kind="stable")]
+    return np.argsort(changes.ts, kind="stable")
+
+
+class _Watch:
+    """Called before each operator of a pipeline, and after the last."""
+
+    def __init__(self, wanted: dict[int, tuple[int, int, tuple[str, ...]]]) -> None:
+        self.keys: dict[int, Hashes] = {}
+        self._wanted = wanted
+        self._handled: list[int] = []
+        self._seconds: list[float] = []
+        self._begun = perf_counter()
+
+    def __call__(self, place: int, out: Output) -> None:
+        if place:
+            self._seconds.append(perf_counter() - self._begun)
+        self._handled.append(len(out))
+        for number, (_, at, columns) in self._wanted.items():
+            if at == place:
+                frame = out.frame(set(columns))
+                arrays = [frame.columns[c].to_arrow() for c in columns]
+                self.keys[number] = hash_columns(arrays, len(out))
+        self._begun = perf_counter()
+
+    def piece(self, rows: int) -> Piece:
+        return Piece(rows, tuple(self._handled), tuple(self._seconds))
