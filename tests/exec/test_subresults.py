@@ -122,7 +122,7 @@ def chosen(runner: Runner, query: Query, rng: Random, buckets: int) -> list[Span
         spans: list[Span] = []
         for span in rng.sample(found := all_spans(block), len(found)):
             span = replace(span, buckets=buckets, whole=rng.random() < 0.25)
-            if compatible(block, [*spans, span]):
+            if compatible([*spans, span]):
                 spans.append(span)
         if spans:
             plans["q"] = plan

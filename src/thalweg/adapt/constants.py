@@ -140,6 +140,8 @@ CACHE_BYTES = 64 << 20
 """What the caches of one join may take together."""
 CACHE_PAGE = 64 << 10
 """They get it in pages of this size."""
+ROOM_TO_GROW = 1.25
+"""A cache asks for this much more than it holds."""
 LEAST_BUCKETS = 1 << 10
 """A cache has at least so many buckets,"""
 BUCKETS_PER_KEY = 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from thalweg.adapt.filters.watch import FilterWatch, OrderWatch
+from thalweg.adapt.joins.caching import CacheWatch
 from thalweg.adapt.loop import SELECTIVITY, Adaptation
 
 _LAST = 5
@@ -11,14 +12,30 @@ _LAST = 5
 def explain_adaptation(adaptation: Adaptation, name: str) -> str:
     """The adaptive part of a query's plan in words."""
     watched = adaptation.queries.get(name)
-    if watched is None or not watched.orders:
+    if watched is None or not (watched.orders or watched.caches):
         return "adaptive: nothing (no conjunction of two or more predicates, no join of three)"
     lines = []
     for watch in watched.orders:
         lines += _order(adaptation, name, watch)
+    for caches in watched.caches:
+        lines += _caches(caches)
     lines.append(f"switches: {watched.log.count}")
     lines += [f"  {switch}" for switch in list(watched.log)[-_LAST:]]
     return "\n".join(lines)
+
+
+def _caches(watch: CacheWatch) -> list[str]:
+    candidates = watch.described()
+    if not candidates:
+        return ["adaptive: no subresult that pipelines in this order could cache"]
+    unit = "" if watch.costs is not None else " s"
+    lines = [f"adaptive: caches, {watch.pool.pages - watch.pool.free} of {watch.pool.pages} pages"]
+    for name, state, saves, costs in candidates:
+        figures = "not yet known"
+        if saves is not None and costs is not None:
+            figures = f"saves {saves:.3g}{unit}, upkeep {costs:.3g}{unit} an epoch (estimate)"
+        lines.append(f"  {name}: {state.value}, {figures}")
+    return lines
 
 
 def _order(adaptation: Adaptation, name: str, watch: OrderWatch) -> list[str]:

@@ -205,6 +205,11 @@ class Adaptation:
             "pipelines": [
                 {"source": w.subject, **self._order_report(name, w)} for w in watched.pipelines
             ],
+            "caches": [
+                {"cache": cache, "state": state.value, "saves": saves, "upkeep": upkeep}
+                for w in watched.caches
+                for cache, state, saves, upkeep in w.described()
+            ],
         }
 
     def _order_report(self, name: str, watch: OrderWatch) -> dict[str, Any]:

@@ -161,6 +161,8 @@ class Subresult:
     It is looked up by the `key` columns of its members. As a cache (not `whole`) it knows some keys
     and learns others by `fill`, a pipeline that starts from a key instead of a row; `buckets` keys
     at most, and no more than `limit` bytes. A whole one, as in a tree of binary joins, knows all.
+    Where the pipeline of a member joins just the other members first, changes come by there; for
+    the other members `upkeep` has pipelines of its own.
     """
 
     members: tuple[int, ...]
@@ -170,6 +172,7 @@ class Subresult:
     whole: bool = False
     buckets: int = 0
     limit: int = 0
+    upkeep: tuple[Pipeline, ...] = ()
 
     @property
     def alias(self) -> str:

@@ -1,9 +1,9 @@
 """Plans with subresults: joins of some leaves that other pipelines look up instead of computing.
 
-A *span* is a run of neighbouring probes in one pipeline. Its leaves may be kept as a subresult if
-the pipelines of all of them join just them first (the prefix invariant): then what changes in the
-subresult comes by in normal processing. Spans of several pipelines over the same leaves and by the
-same key share one.
+A *span* is a run of neighbouring probes in one pipeline. Where the pipelines of all its leaves join
+just them first (the prefix invariant), what changes in the subresult comes by in normal processing;
+for leaves that meet others before, the change is computed apart. Spans of several pipelines over
+the same leaves and by the same key share one subresult.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from thalweg.plan.physical import (
 from thalweg.plan.pipelines import (
     equality,
     integer_like,
+    linked,
     pipeline,
     probe_order,
     routes,
@@ -62,8 +63,9 @@ def keeps_prefix(orders: Mapping[int, Sequence[int]], members: Iterable[int]) ->
     )
 
 
-def all_spans(block: Block) -> list[Span]:
-    """Every run of probes whose leaves may be kept as a subresult."""
+def all_spans(block: Block, *, prefix: bool = False) -> list[Span]:
+    """Every run of probes whose leaves may be kept as a subresult; with `prefix` those alone whose
+    changes come by."""
     if block.outer is not None:
         return []
     orders = {p.leaf: p.order for p in block.pipelines}
@@ -73,27 +75,32 @@ def all_spans(block: Block) -> list[Span]:
             for last in range(first + 1, len(order)):
                 members = order[first : last + 1]
                 if (
-                    all(can_be_kept(block.leaves[i]) for i in members)
-                    and keeps_prefix(orders, members)
+                    may_be_kept(block, members)
+                    and (not prefix or keeps_prefix(orders, members))
                     and key_of(block, {leaf, *order[:first]}, members)
                 ):
                     found.append(Span(leaf, first, last))
     return found
 
 
-def compatible(block: Block, spans: Sequence[Span]) -> bool:
-    """Whether spans can be kept together: none overlaps another in its pipeline, nor reaches over
-    the place where another subresult hears of its changes."""
-    orders = {p.leaf: p.order for p in block.pipelines}
-    sets = {frozenset(orders[s.leaf][s.first : s.last + 1]) for s in spans}
-    for n, span in enumerate(spans):
-        for other in spans[:n]:
-            if span.leaf == other.leaf and span.first <= other.last and other.first <= span.last:
-                return False
-        heard = (len(members) - 1 for members in sets if span.leaf in members)
-        if any(span.first < place <= span.last for place in heard):
-            return False
-    return True
+def may_be_kept(block: Block, members: Sequence[int]) -> bool:
+    """Whether the join of some leaves can be kept: rows can be referred to, and keys link them (a
+    product of windows is nothing to keep)."""
+    classes = KeyClasses(block.leaves, block.joins)
+    joined, left = [members[0]], set(members[1:])
+    while found := {i for i in left if linked(i, joined, classes)}:
+        joined += found
+        left -= found
+    return not left and all(can_be_kept(block.leaves[i]) for i in members)
+
+
+def compatible(spans: Sequence[Span]) -> bool:
+    """Whether none of the spans overlaps another in its pipeline."""
+    return not any(
+        one.leaf == other.leaf and one.first <= other.last and other.first <= one.last
+        for n, one in enumerate(spans)
+        for other in spans[:n]
+    )
 
 
 def key_of(block: Block, before: Iterable[int], members: Iterable[int]) -> tuple[str, ...]:
@@ -156,10 +163,9 @@ class _Builder:
         for span in sorted(spans, key=lambda s: -s.first):
             order = orders[span.leaf]
             members = order[span.first : span.last + 1]
-            assert keeps_prefix(orders, members), f"{members} are not joined first"
             number = self._subresult(span, {span.leaf, *order[: span.first]}, set(members))
             units[span.leaf][span.first : span.last + 1] = [number]
-        found = tuple(self.subresults.values())
+        found = tuple(self._with_upkeep(s, units) for s in self.subresults.values())
         pipelines = tuple(
             replace(self._pipeline(leaf, units[leaf], found), order=tuple(orders[leaf]))
             for leaf in orders
@@ -185,29 +191,57 @@ class _Builder:
             )
         return len(self.leaves) + list(self.subresults).index(identity)
 
+    def _with_upkeep(self, subresult: Subresult, units: Mapping[int, list[int]]) -> Subresult:
+        """Pipelines for the members whose own does not join the others first."""
+        members = set(subresult.members)
+        inside = self._inside(members, {})
+        upkeep = [
+            self._between(leaf, members, inside, self.leaves)
+            for leaf in subresult.members
+            if leaf in units and not self._joins_first(leaf, units[leaf], members)
+        ]
+        return replace(subresult, upkeep=tuple(upkeep))
+
+    def _joins_first(self, leaf: int, units: list[int], members: set[int]) -> bool:
+        known = list(self.subresults.values())
+        joined = {leaf}
+        for unit in units:
+            if unit < len(self.leaves):
+                joined.add(unit)
+            else:
+                joined |= set(known[unit - len(self.leaves)].members)
+            if joined >= members:
+                break
+        return joined == members
+
     def _fill(self, members: set[int], keys: list[tuple[int, str]]) -> Pipeline:
         """From a key, one column per class, to the members' rows; without keys from the rows of
         one member to those of the others."""
         types = {f.name: f.type for leaf in self.leaves for f in leaf.fields}
         columns = {n: Field(f"{KEY}{i}", types[c], True) for i, (n, c) in enumerate(keys)}
         source = Leaf("", "", tuple(columns.values()), None)
+        inside = self._inside(members, {n: f.name for n, f in columns.items()})
+        start = -1 if keys else min(members)
+        return self._between(start, members, inside, (*self.leaves, source))
+
+    def _inside(self, members: set[int], keys: Mapping[int, str]) -> KeyClasses:
+        """Only what links members with each other, or, as leaf -1, with a key."""
         inside = KeyClasses(self.leaves, self.block.joins)
+        covered = [p for n, p in enumerate(inside.predicates) if n in inside.covered]
         inside.members = [
-            {i: c for i, c in found.items() if i in members}
-            | ({-1: columns[n].name} if n in columns else {})
+            {i: c for i, c in found.items() if i in members} | ({-1: keys[n]} if n in keys else {})
             for n, found in enumerate(inside.members)
         ]
-        start = -1 if keys else min(members)
-        order = [i for i in probe_order(start, len(self.leaves), inside) if i in members]
         names = {f.name for i in members for f in self.leaves[i].fields}
         inside.predicates = tuple(p for p in inside.predicates if columns_of(p.expr) <= names)
-        inside.covered = {
-            n for n, p in enumerate(inside.predicates) if p in self._covered_predicates()
-        }
-        return pipeline(start, order, (*self.leaves, source), inside, self.routed)
+        inside.covered = {n for n, p in enumerate(inside.predicates) if p in covered}
+        return inside
 
-    def _covered_predicates(self) -> list[object]:
-        return [p for n, p in enumerate(self.classes.predicates) if n in self.classes.covered]
+    def _between(
+        self, start: int, members: set[int], inside: KeyClasses, leaves: tuple[Leaf, ...]
+    ) -> Pipeline:
+        order = [i for i in probe_order(start, len(self.leaves), inside) if i in members]
+        return pipeline(start, order, leaves, inside, self.routed)
 
     def _pipeline(self, start: int, units: list[int], found: Sequence[Subresult]) -> Pipeline:
         base = pipeline(

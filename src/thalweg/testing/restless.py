@@ -73,7 +73,7 @@ def with_random_subresults(plan: QueryPlan, rng: Random) -> QueryPlan:
                 buckets=rng.choice((1, 3, 64)),
                 limit=rng.choice((0, 300, 1 << 20)),
             )
-            if rng.random() < 0.7 and compatible(relation, [*chosen, span]):
+            if rng.random() < 0.7 and compatible([*chosen, span]):
                 chosen.append(span)
         if chosen:
             plan = with_spans(plan, number, chosen)

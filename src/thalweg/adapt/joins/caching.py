@@ -20,10 +20,11 @@ from thalweg.adapt.constants import (
     JOIN_PIECES,
     JOIN_ROWS,
     LEAST_BUCKETS,
+    ROOM_TO_GROW,
     USED_EPOCHS,
 )
 from thalweg.adapt.joins.calibration import JoinCosts, calibrated
-from thalweg.adapt.joins.candidates import Segment, candidates
+from thalweg.adapt.joins.candidates import Segment, Shared, candidates
 from thalweg.adapt.joins.costs import (
     CacheEstimate,
     Estimates,
@@ -34,7 +35,7 @@ from thalweg.adapt.joins.costs import (
 )
 from thalweg.adapt.joins.estimators import DistinctShare, Recent
 from thalweg.adapt.joins.lifecycle import CacheStates, State
-from thalweg.adapt.joins.memory import PagePool
+from thalweg.adapt.joins.memory import PagePool, priority
 from thalweg.adapt.joins.selection import select
 from thalweg.adapt.planlog import KEPT, PlanLog, Switch
 from thalweg.exec.tactics import JoinSeen, JoinTactic, Piece
@@ -65,22 +66,28 @@ class CacheWatch:
     """The caches of one join. `costs` replace what is measured, where operations are counted."""
 
     def __init__(
-        self, plan: QueryPlan, relation: int, log: PlanLog, costs: JoinCosts | None = None
+        self,
+        plan: QueryPlan,
+        relation: int,
+        log: PlanLog,
+        costs: JoinCosts | None = None,
+        memory: int = CACHE_BYTES,
     ) -> None:
         self.relation = relation
         self.log = log
         self.costs = costs
-        self.pool = PagePool[Segment](CACHE_BYTES // CACHE_PAGE, CACHE_PAGE)
+        self.pool = PagePool[Shared](memory // CACHE_PAGE, CACHE_PAGE)
         self._orders = _orders(plan, relation)
         self._block = _block(plan, relation)
         self._profiles = {leaf: _Profile.of(len(o)) for leaf, o in self._orders.items()}
         self.states = CacheStates(self._candidates(), interval=CACHE_EPOCHS)
         self._distinct = {s: DistinctShare() for s in self.states.states}
         self._missed: dict[Segment, Recent] = {}
-        self._entries: dict[Segment, int] = {}
+        self._limits: dict[Shared, int] = {}
         self._epochs = 0
         self._used: tuple[Segment, ...] = ()
         self._numbers: dict[Segment, int] = {}
+        self._bytes: dict[Shared, int] = {}
 
     # -- what the executor is asked ----------------------------------------------------------
 
@@ -117,7 +124,7 @@ class CacheWatch:
             self._observe()
         self.states.tick(self._epochs)
         self.states.decide(self._chosen)
-        return self._changed(epoch)
+        return self._changed(epoch) | self._allotted()
 
     def _add(self, leaf: int, piece: Piece) -> None:
         profile = self._profiles[leaf]
@@ -130,12 +137,11 @@ class CacheWatch:
 
     def _watch_used(self, one: JoinSeen) -> None:
         for number, cache in one.caches.items():
-            users = [s for s in self._used if self._numbers[s] == number]
-            for segment in users:
-                self._entries[segment] = cache.entries
+            for segment in (s for s in self._used if self._numbers[s] == number):
                 if cache.lookups:
                     missed = self._missed.setdefault(segment, Recent())
                     missed.add(cache.fills / cache.lookups)
+                self._bytes[segment.shared] = cache.bytes
 
     def _observe(self) -> None:
         estimates = self.estimates()
@@ -193,11 +199,37 @@ class CacheWatch:
             return frozenset()
         return select([s for s in considered if s in estimates.caches], estimates)
 
+    def _allotted(self) -> bool:
+        """Give every cache the pages it needs, those that bring most per byte first; whether one
+        has more or less than before."""
+        estimates = self.estimates()
+        if estimates is None or not self._used:
+            return False
+        ranks: dict[Shared, float] = {}
+        for shared in dict.fromkeys(s.shared for s in self._used):
+            users = [s for s in self._used if s.shared == shared and s in estimates.caches]
+            gain = sum(benefit(s, estimates) for s in users)
+            cost = max((upkeep(s, estimates) for s in users), default=0.0)
+            ranks[shared] = priority(gain, cost, 1, max(self._bytes.get(shared, 0), CACHE_PAGE))
+        for shared in sorted(ranks, key=lambda s: -ranks[s]):
+            self.pool.rank(shared, ranks[shared])
+            needed = self._bytes.get(shared, 0) * ROOM_TO_GROW + CACHE_PAGE
+            while self.pool.bytes_of(shared) < needed:
+                if not self.pool.ask(shared, ranks[shared]).granted:
+                    break
+        limits = {shared: self.pool.bytes_of(shared) for shared in ranks}
+        changed = limits != self._limits
+        self._limits = limits
+        return changed
+
     def _changed(self, epoch: int) -> bool:
         used = tuple(sorted(self.states.used, key=lambda s: (s.pipeline, s.first)))
         if used == self._used:
             return False
         self._log(epoch, used)
+        for gone in {s.shared for s in self._used} - {s.shared for s in used}:
+            self.pool.release(gone)
+            self._bytes.pop(gone, None)
         self._used = used
         self._missed = {s: m for s, m in self._missed.items() if s in used}
         return True
@@ -215,6 +247,21 @@ class CacheWatch:
             outcome=KEPT,
         )  # fmt: skip
         self.log.add(switch)
+
+    def described(self) -> list[tuple[str, State, float | None, float | None]]:
+        """Every candidate: its name, what is done with it, and what it saves and costs an epoch
+        by the present estimates."""
+        estimates = self.estimates()
+        known = {} if estimates is None else estimates.caches
+        return [
+            (
+                self.name_of(s),
+                state,
+                benefit(s, estimates) if estimates is not None and s in known else None,
+                upkeep(s, estimates) if estimates is not None and s in known else None,
+            )
+            for s, state in self.states.states.items()
+        ]
 
     def name_of(self, segment: Segment) -> str:
         leaves = "⋈".join(self._block.leaves[i].alias for i in sorted(segment.leaves))
@@ -238,7 +285,8 @@ class CacheWatch:
         entries = self._distinct[segment].entries()
         wanted = max(LEAST_BUCKETS, int(BUCKETS_PER_KEY * entries) if entries == entries else 0)
         buckets = 1 << (wanted - 1).bit_length()
-        return Span(segment.pipeline, segment.first, segment.last, False, buckets, CACHE_BYTES)
+        limit = self._limits.get(segment.shared, 0)
+        return Span(segment.pipeline, segment.first, segment.last, False, buckets, limit)
 
     def is_of_other_orders(self, plan: QueryPlan) -> bool:
         return _orders(plan, self.relation) != self._orders

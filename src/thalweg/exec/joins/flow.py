@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from thalweg.exec.frame import Changes
-from thalweg.plan.physical import Block, Pipeline, Probe
+from thalweg.plan.physical import Block, Pipeline, Probe, Subresult
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ def stages(block: Block, pipeline: Pipeline, tapped: bool) -> list[Stage]:
     taps: dict[int, list[int]] = {}
     if tapped:
         for number, subresult in enumerate(block.subresults):
-            if pipeline.leaf in subresult.members:
+            if pipeline.leaf in subresult.members and not _kept_up(subresult, pipeline.leaf):
                 place = _joined_after(block, pipeline, set(subresult.members))
                 taps.setdefault(place, []).append(number)
     cuts = sorted({*taps, len(pipeline.probes)})
@@ -28,6 +28,10 @@ def stages(block: Block, pipeline: Pipeline, tapped: bool) -> list[Stage]:
         Stage(pipeline.probes[a:b], tuple(taps.get(b, ())))
         for a, b in zip([0, *cuts], cuts, strict=False)
     ]
+
+
+def _kept_up(subresult: Subresult, leaf: int) -> bool:
+    return any(p.leaf == leaf for p in subresult.upkeep)
 
 
 def _joined_after(block: Block, pipeline: Pipeline, members: set[int]) -> int:

@@ -49,6 +49,7 @@ class Joined:
             f for leaf in block.leaves for f in leaf.fields if f.name in self._used_above
         )
         self._flows: dict[int, Flow] = {}
+        self._sources: dict[int, Changes] = {}
         tactic = ctx.tactics.get(JoinOf(number))
         self._tactic = tactic if isinstance(tactic, JoinTactic) else None
         self._seen = JoinSeen()
@@ -90,9 +91,7 @@ class Joined:
         flow = self._flows.get(leaf)
         if flow is None:
             pipeline = next(p for p in self.pipelines if p.leaf == leaf)
-            source = self.leaves[leaf].arrivals()
-            if not self._want_ends:
-                source.ends = None
+            source = self._source(leaf)
             self._profile(leaf, source)
             flow = Flow(pipeline, stages(self.block, pipeline, bool(self._readers)), source)
             self._flows[leaf] = flow
@@ -104,6 +103,14 @@ class Joined:
             )
             flow.finish(stage)
         return flow
+
+    def _source(self, leaf: int) -> Changes:
+        """The arrivals of a leaf, asked for once."""
+        if leaf not in self._sources:
+            self._sources[leaf] = self.leaves[leaf].arrivals()
+            if not self._want_ends:
+                self._sources[leaf].ends = None
+        return self._sources[leaf]
 
     def _profile(self, leaf: int, changes: Changes) -> None:
         """Where there are, or may be, subresults: what the pipeline does without them."""
@@ -211,18 +218,31 @@ class Joined:
     def _appeared(self, subresult: Subresult) -> Combinations:
         """The combinations that appear in this epoch, from the pipelines of the members."""
         number = self.block.subresults.index(subresult)
+        apart = {p.leaf: p for p in subresult.upkeep}
         found = []
         for pipeline in self.pipelines:
             if pipeline.leaf not in subresult.members:
                 continue
-            rows = self._advanced(pipeline.leaf, number).tapped[number]
-            if not len(rows):
-                continue
-            hashes = key_hashes(rows.frame, subresult.key)
-            members = subresult.members
-            begun = (rows.ts, pipeline.leaf)
-            found.append(combinations(self.block, members, rows.frame, *hashes, begun))
+            if pipeline.leaf in apart:
+                rows = self._apart(apart[pipeline.leaf], subresult)
+            else:
+                rows = self._advanced(pipeline.leaf, number).tapped[number]
+            if len(rows):
+                hashes = key_hashes(rows.frame, subresult.key)
+                begun = (rows.ts, pipeline.leaf)
+                members = subresult.members
+                found.append(combinations(self.block, members, rows.frame, *hashes, begun))
         return Combinations.joined(found, subresult.members)
+
+    def _apart(self, pipeline: Pipeline, subresult: Subresult) -> Changes:
+        """What the arrivals of one member bring, where their own way does not show it."""
+        names = tracks_of(self.block, subresult) | frozenset(subresult.key)
+        rows = self._source(pipeline.leaf)
+        wanted = names | _used_by(pipeline)
+        run = TwoPhases(self.ctx, self.block, self.leaves, pipeline, wanted, rows, False)
+        if pipeline.branches:
+            run.drop_all()
+        return run.results(names)
 
 
 def _used_above(block: Block) -> frozenset[str]:

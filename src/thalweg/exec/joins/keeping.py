@@ -7,7 +7,7 @@ run again, a plan that differs. References to packs that were merged since are m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,12 +30,13 @@ class Keeper:
 
     def opened(self, subresult: Subresult, leaves: Mapping[int, TimeLeaf]) -> tuple[Kept, bool]:
         """What was kept, or something new (and that it is)."""
-        key = ("subresult", self.task, self.ctx.start, str(subresult))
+        key = ("subresult", self.task, self.ctx.start, str(replace(subresult, limit=0)))
         kept = self.ctx.cache.derived(key)
         if kept is None or kept.until != self.ctx.since or not _moved(kept, leaves):
             kept = Kept(subresult, self.ctx.since)
             self.ctx.cache.remember(key, kept, 0)
             return kept, True
+        kept.subresult = subresult  # with what it may take now
         return kept, False
 
 
