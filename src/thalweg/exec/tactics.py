@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from thalweg.exec.frame import Ints
 from thalweg.plan.expr import Predicate
+from thalweg.plan.physical import Pipeline
 from thalweg.plan.pipelines import PipelineOf
 
 PASSED, DROPPED, ERRED, UNKNOWN = 0, 1, 2, -1
@@ -95,11 +96,12 @@ class Tactic(Protocol):
 class JoinTactic:
     """What to find out about a join: the first `rows` of each pipeline, in `pieces`, go through it
     leaf by leaf, whatever is cached. `keys` are lookups that caches would get: pipeline, place, and
-    the columns they would be asked by."""
+    the columns they would be asked by. `upkeep` are pipelines that some of them would need."""
 
     rows: int
     pieces: int
     keys: tuple[tuple[int, int, tuple[str, ...]], ...] = ()
+    upkeep: tuple[Pipeline, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +128,13 @@ class CacheSeen:
 @dataclass(slots=True)
 class JoinSeen:
     """What a task has seen of a join in an epoch. `keys` are hashes of what caches would be asked
-    for, by number; `caches` are the subresults of the plan, by number."""
+    for, by number; `upkeep` what pipelines apart would do, by number; `caches` are the subresults
+    of the plan, by number."""
 
     rows: dict[int, int] = field(default_factory=dict)
     pieces: dict[int, list[Piece]] = field(default_factory=dict)
     keys: dict[int, npt.NDArray[np.uint64]] = field(default_factory=dict)
+    upkeep: dict[int, list[Piece]] = field(default_factory=dict)
     caches: dict[int, CacheSeen] = field(default_factory=dict)
 
 

@@ -7,7 +7,7 @@ operators, and how often a cache would miss. Caches that are in use are watched 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
 
 from thalweg.adapt.constants import (
@@ -24,8 +24,9 @@ from thalweg.adapt.constants import (
     USED_EPOCHS,
 )
 from thalweg.adapt.joins.calibration import JoinCosts, calibrated
-from thalweg.adapt.joins.candidates import Segment, Shared, candidates
+from thalweg.adapt.joins.candidates import Segment, Shared, candidates, global_candidates
 from thalweg.adapt.joins.costs import (
+    Apart,
     CacheEstimate,
     Estimates,
     Operator,
@@ -39,8 +40,8 @@ from thalweg.adapt.joins.memory import PagePool, priority
 from thalweg.adapt.joins.selection import select
 from thalweg.adapt.planlog import KEPT, PlanLog, Switch
 from thalweg.exec.tactics import JoinSeen, JoinTactic, Piece
-from thalweg.plan.physical import Block, QueryPlan
-from thalweg.plan.subresults import Span, can_be_kept, key_of, sources_of, with_spans
+from thalweg.plan.physical import Block, Pipeline, QueryPlan
+from thalweg.plan.subresults import Span, key_of, may_be_kept, sources_of, with_spans
 
 
 @dataclass(slots=True)
@@ -77,11 +78,14 @@ class CacheWatch:
         self.log = log
         self.costs = costs
         self.pool = PagePool[Shared](memory // CACHE_PAGE, CACHE_PAGE)
+        self._plan = plan
         self._orders = _orders(plan, relation)
         self._block = _block(plan, relation)
+        self._upkeep: dict[Segment, tuple[Pipeline, ...]] = {}
         self._profiles = {leaf: _Profile.of(len(o)) for leaf, o in self._orders.items()}
         self.states = CacheStates(self._candidates(), interval=CACHE_EPOCHS)
         self._distinct = {s: DistinctShare() for s in self.states.states}
+        self._apart: dict[tuple[Segment, int], _Profile] = {}
         self._missed: dict[Segment, Recent] = {}
         self._limits: dict[Shared, int] = {}
         self._epochs = 0
@@ -97,7 +101,9 @@ class CacheWatch:
         watching = bool(self._used) and self._epochs % USED_EPOCHS == 0
         if not choosing and not watching:
             return JoinTactic(0, 1)
-        return JoinTactic(JOIN_ROWS, JOIN_PIECES, tuple(self._lookup(s) for s in self._asked()))
+        keys = tuple(self._lookup(s) for s in self._asked())
+        upkeep = tuple(p for s in self._asked() for p in self._upkeep.get(s, ()))
+        return JoinTactic(JOIN_ROWS, JOIN_PIECES, keys, upkeep)
 
     def _asked(self) -> list[Segment]:
         return list(self.states.states)
@@ -118,6 +124,7 @@ class CacheWatch:
             for number, hashes in one.keys.items():
                 self._distinct[asked[number]].add(hashes)
             self._watch_used(one)
+            self._watch_apart(one)
         for pieces in _in_turn([p for one in seen for p in _flat(one)]):
             for leaf, piece in pieces:
                 self._add(leaf, piece)
@@ -126,8 +133,20 @@ class CacheWatch:
         self.states.decide(self._chosen)
         return self._changed(epoch) | self._allotted()
 
+    def _watch_apart(self, one: JoinSeen) -> None:
+        pipelines = [(s, p) for s in self._asked() for p in self._upkeep.get(s, ())]
+        for number, pieces in one.upkeep.items():
+            segment, pipeline = pipelines[number]
+            profile = self._apart.setdefault(
+                (segment, pipeline.leaf), _Profile.of(len(pipeline.probes))
+            )
+            for piece in pieces:
+                self._note(profile, piece)
+
     def _add(self, leaf: int, piece: Piece) -> None:
-        profile = self._profiles[leaf]
+        self._note(self._profiles[leaf], piece)
+
+    def _note(self, profile: _Profile, piece: Piece) -> None:
         if piece.rows < JOIN_PIECE and profile.handled[0].count and self.costs is None:
             return  # too few rows to time
         for recent, handled in zip(profile.handled, piece.handled, strict=True):
@@ -160,10 +179,29 @@ class CacheWatch:
         outputs = {leaf: p.rows.mean * p.handled[-1].mean for leaf, p in self._profiles.items()}
         found = Estimates(self._orders, operators, outputs, {})
         caches = {s: self._cache(s, found) for s in self.states.states}
-        known = {s: c for s, c in caches.items() if not isnan(c.miss_prob)}
-        return Estimates(self._orders, operators, outputs, known)
+        apart = {s: self._kept_up(s) for s in self._upkeep}
+        known = {
+            s: c
+            for s, c in caches.items()
+            if not isnan(c.miss_prob) and (s not in apart or apart[s] is not None)
+        }
+        told = {s: a for s, a in apart.items() if a is not None}
+        return Estimates(self._orders, operators, outputs, known, told)
 
-    def _operators(self, profile: _Profile) -> tuple[Operator, ...]:
+    def _kept_up(self, segment: Segment) -> Apart | None:
+        """What the pipelines apart of a cache bring and take an epoch; None if it is not known."""
+        deltas = spent = 0.0
+        for pipeline in self._upkeep[segment]:
+            profile = self._apart.get((segment, pipeline.leaf))
+            if profile is None or not profile.handled[0].count:
+                return None
+            rows = self._profiles[pipeline.leaf].rows.mean
+            deltas += rows * profile.handled[-1].mean
+            spent += sum(o.spent for o in self._operators(profile, rows))
+        return Apart(frozenset(p.leaf for p in self._upkeep[segment]), deltas, spent)
+
+    def _operators(self, profile: _Profile, rows: float | None = None) -> tuple[Operator, ...]:
+        rows = profile.rows.mean if rows is None else rows
         found = []
         for place, seconds in enumerate(profile.seconds):
             handled, made = profile.handled[place].mean, profile.handled[place + 1].mean
@@ -172,7 +210,7 @@ class CacheWatch:
                 cost = asked + made_cost * made / handled if handled else 0.0
             else:
                 cost = seconds.mean / handled if handled else 0.0
-            found.append(Operator(profile.rows.mean * handled, cost))
+            found.append(Operator(rows * handled, cost))
         return tuple(found)
 
     def _cache(self, segment: Segment, e: Estimates) -> CacheEstimate:
@@ -189,9 +227,22 @@ class CacheWatch:
     # -- choosing ----------------------------------------------------------------------------
 
     def _candidates(self) -> list[Segment]:
-        keepable = {i for i, leaf in enumerate(self._block.leaves) if can_be_kept(leaf)}
-        found = candidates(self._orders, lambda before, own: key_of(self._block, before, own))
-        return [s for s in found if s.leaves <= keepable]
+        """Segments whose changes come by, and, up to a quota, others that are kept up apart."""
+
+        def key(before: frozenset[int], own: frozenset[int]) -> tuple[str, ...]:
+            return key_of(self._block, before, own) if may_be_kept(self._block, [*own]) else ()
+
+        found = candidates(self._orders, key)
+        more = global_candidates(self._orders, key, found)
+        found += [replace(s, beside=frozenset()) for s in more]  # kept exactly, not as a semijoin
+        self._upkeep = {s: self._pipelines_apart(s) for s in found}
+        self._upkeep = {s: p for s, p in self._upkeep.items() if p}
+        return found
+
+    def _pipelines_apart(self, segment: Segment) -> tuple[Pipeline, ...]:
+        span = Span(segment.pipeline, segment.first, segment.last)
+        block = _block(with_spans(self._plan, self.relation, [span]), self.relation)
+        return block.subresults[0].upkeep
 
     def _chosen(self, considered: Sequence[Segment]) -> frozenset[Segment]:
         estimates = self.estimates()
@@ -295,7 +346,7 @@ class CacheWatch:
         """Pipelines have changed: look for candidates anew."""
         orders = _orders(plan, self.relation)
         changed = [leaf for leaf in orders if orders[leaf] != self._orders[leaf]]
-        self._orders, self._block = orders, _block(plan, self.relation)
+        self._plan, self._orders, self._block = plan, orders, _block(plan, self.relation)
         for leaf in changed:
             self._profiles[leaf] = _Profile.of(len(orders[leaf]))
         found = self._candidates()

@@ -126,7 +126,7 @@ def global_candidates(
     legal = prefix_sets(pipelines)
     failing = [s for s in _segments(pipelines, key_of) if s.leaves not in legal]
     failing.sort(key=lambda s: -len(s.leaves))
-    legal.append(frozenset(pipelines))
+    legal.append(frozenset(pipelines).union(*pipelines.values()))
     return [replace(s, beside=_beside(s.leaves, legal)) for s in failing[:room]]
 
 

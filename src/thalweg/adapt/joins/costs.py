@@ -8,7 +8,7 @@ that share the cache.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import fsum
 
 from thalweg.adapt.joins.candidates import Pipelines, Segment, Shared
@@ -36,14 +36,26 @@ class CacheEstimate:
 
 
 @dataclass(frozen=True, slots=True)
+class Apart:
+    """Changes of a cache that do not come by in the pipelines of these leaves: how many there are
+    per unit of time, and what computing them costs."""
+
+    leaves: frozenset[int] = frozenset()
+    deltas: float = 0.0
+    spent: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Estimates:
     """All that caches are chosen by. Rates are those of pipelines without caches; `outputs` are the
-    rates at which they deliver. How fast a cache has to learn of changes follows from them."""
+    rates at which they deliver. How fast a cache has to learn of changes follows from them, unless
+    some changes are computed `apart`."""
 
     pipelines: Pipelines
     operators: Mapping[int, tuple[Operator, ...]]
     outputs: Mapping[int, float]
     caches: Mapping[Segment, CacheEstimate]
+    apart: Mapping[Segment, Apart] = field(default_factory=dict)
 
     def rate_after(self, pipeline: int, count: int) -> float:
         """Tuples per unit of time that leave the first `count` operators."""
@@ -53,7 +65,10 @@ class Estimates:
     def delta_rate(self, segment: Segment) -> float:
         """Changes per unit of time that a cache is told of, from all its leaves."""
         others = len(segment.maintained) - 1
-        return fsum(self.rate_after(leaf, others) for leaf in segment.maintained)
+        apart = self.apart.get(segment, Apart())
+        come_by = [leaf for leaf in segment.maintained if leaf in self.operators]
+        rates = [self.rate_after(leaf, others) for leaf in come_by if leaf not in apart.leaves]
+        return fsum([*rates, apart.deltas])
 
 
 def bare(segment: Segment, e: Estimates) -> float:
@@ -76,7 +91,8 @@ def benefit(segment: Segment, e: Estimates) -> float:
 
 def upkeep(segment: Segment, e: Estimates) -> float:
     """What it costs to keep the cache true, whoever uses it."""
-    return e.caches[segment].update_cost * e.delta_rate(segment)
+    apart = e.apart.get(segment, Apart())
+    return e.caches[segment].update_cost * e.delta_rate(segment) + apart.spent
 
 
 def shared_upkeep(chosen: Iterable[Segment], e: Estimates) -> float:

@@ -118,8 +118,10 @@ class Joined:
         if (self._tactic is None and order is None) or not len(changes):
             return
         plain = next(p for p in self.block.plain or self.block.pipelines if p.leaf == leaf)
-        asked = {c for _, _, columns in self._tactic.keys for c in columns} if self._tactic else ()
-        wanted = _used_by(plain).union(asked)
+        wanted = _used_by(plain)
+        if self._tactic is not None:
+            wanted |= {c for _, _, columns in self._tactic.keys for c in columns}
+            wanted = wanted.union(*map(_used_by, self._tactic.upkeep))
         run = TwoPhases(self.ctx, self.block, self.leaves, plain, wanted, changes, False)
         if self._tactic is not None:
             profile(run, self._tactic, self._seen)

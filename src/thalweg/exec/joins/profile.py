@@ -30,6 +30,11 @@ def profile(run: TwoPhases, tactic: JoinTactic, seen: JoinSeen) -> None:
         for number, hashes in watch.keys.items():
             before = seen.keys.get(number, np.empty(0, np.uint64))
             seen.keys[number] = np.concatenate([before, hashes])
+    for number, apart in enumerate(tactic.upkeep):
+        if apart.leaf == leaf:
+            watch = _Watch({})
+            run.sampled(chosen, apart).results(run.wanted, watch)
+            seen.upkeep.setdefault(number, []).append(watch.piece(len(chosen)))
     made = run.ctx.counts - counted
     run.ctx.counts.subtract(made)  # what the answer takes is counted apart
     run.ctx.counts["profile probes"] += sum(made.values())

@@ -89,10 +89,10 @@ class TwoPhases:
         """How many rows of the source may still have results."""
         return int(np.count_nonzero(self.root.alive))
 
-    def sampled(self, rows: Ints) -> TwoPhases:
-        """The same pipeline over some of the rows."""
+    def sampled(self, rows: Ints, other: Pipeline | None = None) -> TwoPhases:
+        """The same pipeline, or another of the same leaf, over some of the rows."""
         return TwoPhases(
-            self.ctx, self.block, self.units, self.pipeline, self.wanted,
+            self.ctx, self.block, self.units, other or self.pipeline, self.wanted,
             self.changes.take(rows), self.departing, self.at_hand, self.source,
         )  # fmt: skip
 
