@@ -126,16 +126,17 @@ DISTINCT_RUN = 1_000
 so short ones overestimate the misses of keys that keep coming back."""
 DISTINCT_BITS = 8
 """Bits per key of such a run."""
-JOIN_ROWS = 4_096
+NEW_KEY_BITS = 1 << 17
+"""Bits by which the keys that a cache was asked for are remembered."""
+JOIN_ROWS = 512
 """Rows of each pipeline that are profiled in an epoch while caches are to be chosen,"""
 JOIN_PIECES = 4
-"""in so many pieces, each of them an observation,"""
-JOIN_PIECE = 256
-"""none of them shorter than this."""
-USED_EPOCHS = 8
+"""in so many pieces, each of them an observation."""
+USED_EPOCHS = 16
 """While nothing is to be chosen, pipelines with caches are profiled every so many epochs."""
-JOIN_CALL_SECONDS = 8e-5
-"""What a probe takes however few rows it has; not charged to the rows."""
+AUTO_GAIN = 0.8
+"""Unless caches are asked for, they are used only if a join then costs at most this part of what it
+costs without them, by estimate."""
 CACHE_BYTES = 64 << 20
 """What the caches of one join may take together."""
 CACHE_PAGE = 64 << 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from thalweg.adapt.filters.watch import FilterWatch, OrderWatch
 from thalweg.adapt.joins.caching import CacheWatch
+from thalweg.adapt.joins.calibration import UNITS
 from thalweg.adapt.loop import SELECTIVITY, Adaptation
 
 _LAST = 5
@@ -28,7 +29,7 @@ def _caches(watch: CacheWatch) -> list[str]:
     candidates = watch.described()
     if not candidates:
         return ["adaptive: no subresult that pipelines in this order could cache"]
-    unit = "" if watch.costs is not None else " s"
+    unit = "" if watch.costs is UNITS else " s"
     lines = [f"adaptive: caches, {watch.pool.pages - watch.pool.free} of {watch.pool.pages} pages"]
     for name, state, saves, costs in candidates:
         figures = "not yet known"

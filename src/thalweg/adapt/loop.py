@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from thalweg.adapt.constants import AUTO_GAIN, CACHE_BYTES
 from thalweg.adapt.filters.catalog import make_ordering, usual_settings
 from thalweg.adapt.filters.ordering import Fork, Order, Ordering, Settings
 from thalweg.adapt.filters.watch import FilterWatch, OrderWatch
@@ -61,6 +62,7 @@ class Adaptation:
     ) -> None:
         self.costs = dict(costs or {})
         self.join_costs = join_costs
+        self.cache_bytes = CACHE_BYTES
         self.profiler = Profiler()
         self.queries: dict[str, Watched] = {}
 
@@ -98,7 +100,10 @@ class Adaptation:
             if options.joins == "xjoin":
                 plan = with_tree(plan, number, usual_tree(relation))
             elif options.joins != "mjoin" and self.chooses_caches:
-                found.caches.append(CacheWatch(plan, number, found.log, self.join_costs))
+                gain = 1.0 if options.joins == "cached" else AUTO_GAIN
+                found.caches.append(
+                    CacheWatch(plan, number, found.log, self.join_costs, self.cache_bytes, gain)
+                )
         return plan
 
     chooses_caches = True

@@ -58,7 +58,8 @@ def clean(task: CleanTask, cache: PackCache, functions: Mapping[str, UserFunctio
 
 @dataclass(frozen=True, slots=True)
 class MergeTask:
-    """Several neighbouring packs of a stream into one, without rows older than `low`."""
+    """Several neighbouring packs of a stream into one, without rows older than `low`. With `traced`
+    it is written down where each row was, for those who refer to it."""
 
     stream: str
     packs: tuple[PackMeta, ...]
@@ -66,6 +67,7 @@ class MergeTask:
     columns: tuple[str, ...]
     keys: tuple[Key, ...]
     prefix: str
+    traced: bool = False
 
 
 @dataclass(slots=True)
@@ -81,11 +83,11 @@ def merge(task: MergeTask, cache: PackCache, functions: Mapping[str, UserFunctio
     for meta in task.packs:
         pack = cache.open(meta.name)
         table, ts = pack.table.select(list(task.columns)), pack.ts
-        first = sum(n for _, n in sizes)
-        table = table.append_column(
-            WAS, pa.array(np.arange(first, first + len(ts), dtype=np.int32))
-        )
-        sizes.append((meta.name, len(ts)))
+        if task.traced:
+            first = sum(n for _, n in sizes)
+            was = np.arange(first, first + len(ts), dtype=np.int32)
+            table = table.append_column(WAS, pa.array(was))
+            sizes.append((meta.name, len(ts)))
         if meta.min_ts < task.low:
             rows = np.flatnonzero(ts >= task.low)
             table, ts = table.take(pa.array(rows)), ts[rows]

@@ -333,6 +333,13 @@ class Coordinator:
 
     def _upkeep(self) -> list[Job]:
         jobs: list[Job] = []
+        referred = {
+            block.leaves[i].relation
+            for plan in self.plans.values()
+            for block in plan.blocks
+            for subresult in block.subresults
+            for i in subresult.members
+        }
         for name, stream in self.state.streams.items():
             if name in self.catalog.streams:
                 columns = tuple(f.name for f in self.catalog.streams[name].fields)
@@ -341,7 +348,7 @@ class Coordinator:
                 barriers = {q.first_seq for q in self.state.queries.values()}
                 jobs += merge_tasks(
                     name, stream, low, released, barriers, columns, self.keys_of(name),
-                    self._prefix("log"),
+                    self._prefix("log"), name in referred,
                 )  # fmt: skip
         for name, query in self.state.queries.items():
             if name in self.plans:

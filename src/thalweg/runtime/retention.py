@@ -81,6 +81,7 @@ def merge_tasks(
     columns: tuple[str, ...],
     keys: tuple[Key, ...],
     prefix: str,
+    traced: bool,
 ) -> list[MergeTask]:
     """Merges worth doing now, among packs that every query has gone through."""
     settled = []
@@ -92,7 +93,7 @@ def merge_tasks(
     if not runs and len(settled) > MOST_UNEVEN:
         # sizes that never line up must not keep packs apart for ever
         runs = [r[-FAN_IN:] for r in _split(settled, barriers)[-1:] if len(r) >= FAN_IN]
-    return [MergeTask(name, tuple(run), low, columns, keys, prefix) for run in runs]
+    return [MergeTask(name, tuple(run), low, columns, keys, prefix, traced) for run in runs]
 
 
 def fold_tasks(

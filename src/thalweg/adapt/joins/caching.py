@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import isnan
 
 from thalweg.adapt.constants import (
@@ -15,8 +16,6 @@ from thalweg.adapt.constants import (
     CACHE_BYTES,
     CACHE_EPOCHS,
     CACHE_PAGE,
-    JOIN_CALL_SECONDS,
-    JOIN_PIECE,
     JOIN_PIECES,
     JOIN_ROWS,
     LEAST_BUCKETS,
@@ -34,7 +33,7 @@ from thalweg.adapt.joins.costs import (
     total_cost,
     upkeep,
 )
-from thalweg.adapt.joins.estimators import DistinctShare, Recent
+from thalweg.adapt.joins.estimators import NewKeyShare, Recent
 from thalweg.adapt.joins.lifecycle import CacheStates, State
 from thalweg.adapt.joins.memory import PagePool, priority
 from thalweg.adapt.joins.selection import select
@@ -50,13 +49,10 @@ class _Profile:
 
     rows: Recent
     handled: list[Recent]
-    seconds: list[Recent]
 
     @staticmethod
     def of(operators: int) -> _Profile:
-        return _Profile(
-            Recent(), [Recent() for _ in range(operators + 1)], [Recent() for _ in range(operators)]
-        )
+        return _Profile(Recent(), [Recent() for _ in range(operators + 1)])
 
     @property
     def is_known(self) -> bool:
@@ -64,7 +60,8 @@ class _Profile:
 
 
 class CacheWatch:
-    """The caches of one join. `costs` replace what is measured, where operations are counted."""
+    """The caches of one join. `costs` replace what is calibrated, where operations are counted. No
+    cache is used unless the join then costs at most the part `gain` of what it costs without."""
 
     def __init__(
         self,
@@ -73,10 +70,12 @@ class CacheWatch:
         log: PlanLog,
         costs: JoinCosts | None = None,
         memory: int = CACHE_BYTES,
+        gain: float = 1.0,
     ) -> None:
         self.relation = relation
         self.log = log
-        self.costs = costs
+        self.gain = gain
+        self.costs = costs or calibrated()
         self.pool = PagePool[Shared](memory // CACHE_PAGE, CACHE_PAGE)
         self._plan = plan
         self._orders = _orders(plan, relation)
@@ -84,7 +83,7 @@ class CacheWatch:
         self._upkeep: dict[Segment, tuple[Pipeline, ...]] = {}
         self._profiles = {leaf: _Profile.of(len(o)) for leaf, o in self._orders.items()}
         self.states = CacheStates(self._candidates(), interval=CACHE_EPOCHS)
-        self._distinct = {s: DistinctShare() for s in self.states.states}
+        self._distinct = {s: NewKeyShare() for s in self.states.states}
         self._apart: dict[tuple[Segment, int], _Profile] = {}
         self._missed: dict[Segment, Recent] = {}
         self._limits: dict[Shared, int] = {}
@@ -147,12 +146,8 @@ class CacheWatch:
         self._note(self._profiles[leaf], piece)
 
     def _note(self, profile: _Profile, piece: Piece) -> None:
-        if piece.rows < JOIN_PIECE and profile.handled[0].count and self.costs is None:
-            return  # too few rows to time
         for recent, handled in zip(profile.handled, piece.handled, strict=True):
             recent.add(handled / piece.rows)
-        for recent, spent in zip(profile.seconds, piece.seconds, strict=True):
-            recent.add(max(spent - JOIN_CALL_SECONDS, 0.0) / piece.rows)
 
     def _watch_used(self, one: JoinSeen) -> None:
         for number, cache in one.caches.items():
@@ -203,18 +198,13 @@ class CacheWatch:
     def _operators(self, profile: _Profile, rows: float | None = None) -> tuple[Operator, ...]:
         rows = profile.rows.mean if rows is None else rows
         found = []
-        for place, seconds in enumerate(profile.seconds):
-            handled, made = profile.handled[place].mean, profile.handled[place + 1].mean
-            if self.costs is not None and self.costs.operator is not None:
-                asked, made_cost = self.costs.operator
-                cost = asked + made_cost * made / handled if handled else 0.0
-            else:
-                cost = seconds.mean / handled if handled else 0.0
-            found.append(Operator(rows * handled, cost))
+        for before, after in pairwise(profile.handled):
+            made = after.mean / before.mean if before.mean else 0.0
+            found.append(Operator(rows * before.mean, self.costs.probe + self.costs.made * made))
         return tuple(found)
 
     def _cache(self, segment: Segment, e: Estimates) -> CacheEstimate:
-        costs = self.costs or calibrated()
+        costs = self.costs
         missed = self._missed.get(segment)
         if self.states.states.get(segment) is State.USED and missed is not None and missed.count:
             miss = missed.mean
@@ -248,7 +238,9 @@ class CacheWatch:
         estimates = self.estimates()
         if estimates is None:
             return frozenset()
-        return select([s for s in considered if s in estimates.caches], estimates)
+        found = select([s for s in considered if s in estimates.caches], estimates)
+        bare = total_cost((), estimates)
+        return found if total_cost(found, estimates) <= self.gain * bare else frozenset()
 
     def _allotted(self) -> bool:
         """Give every cache the pages it needs, those that bring most per byte first; whether one
@@ -351,7 +343,7 @@ class CacheWatch:
             self._profiles[leaf] = _Profile.of(len(orders[leaf]))
         found = self._candidates()
         self.states.reordered(found, changed)
-        self._distinct = {s: self._distinct.get(s, DistinctShare()) for s in self.states.states}
+        self._distinct = {s: self._distinct.get(s, NewKeyShare()) for s in self.states.states}
         used = self.states.used
         self._used = tuple(s for s in self._used if s in used)
 

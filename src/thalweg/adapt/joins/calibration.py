@@ -19,26 +19,26 @@ _REPEATS = 3
 
 @dataclass(frozen=True, slots=True)
 class JoinCosts:
-    """Seconds (or units) for asking for a key, for each combination found, for each that is added;
-    and, where costs are injected, for a tuple that comes to an operator and for one that it makes.
-    """
+    """Seconds (or units) for a tuple that is looked up in a window, for each that a match makes;
+    for a key that is looked up in a cache, for each combination found, for each that is added."""
 
+    probe: float
+    made: float
     lookup: float
     found: float
     update: float
-    operator: tuple[float, float] | None = None
 
 
-UNITS = JoinCosts(1.0, 1.0, 1.0, (1.0, 1.0))
+UNITS = JoinCosts(1.0, 1.0, 1.0, 1.0, 1.0)
 """Every operation counts as one."""
 
 
 @lru_cache
 def calibrated() -> JoinCosts:
-    lookup, found, update = (
-        min(take() for _ in range(_REPEATS)) for take in (_lookup, _found, _update)
+    lookup, made, found, update = (
+        min(take() for _ in range(_REPEATS)) for take in (_lookup, _made, _found, _update)
     )
-    return JoinCosts(lookup, found, update)
+    return JoinCosts(lookup, made, lookup, found, update)
 
 
 def _made_up(keys: int) -> Combinations:
@@ -58,6 +58,19 @@ def _lookup() -> float:
     begun = perf_counter()
     order = np.argsort(asked)
     native.match_ranges(asked[order], low, high, part.hashes, part.starts)
+    return (perf_counter() - begun) / _KEYS
+
+
+def _made() -> float:
+    """Fetching the rows of matches, and carrying along what was joined before."""
+    columns = [np.zeros(_KEYS) for _ in range(6)]
+    count = np.ones(_KEYS, np.int64)
+    begun = perf_counter()
+    which, rows = native.expand_ranges(np.arange(_KEYS), count, _KEYS)
+    for column in columns[:3]:
+        column[rows]
+    for column in columns[3:]:
+        column[which]
     return (perf_counter() - begun) / _KEYS
 
 

@@ -8,7 +8,7 @@ from math import log, nan
 import numpy as np
 import numpy.typing as npt
 
-from thalweg.adapt.constants import CACHE_WINDOW, DISTINCT_BITS, DISTINCT_RUN
+from thalweg.adapt.constants import CACHE_WINDOW, DISTINCT_BITS, DISTINCT_RUN, NEW_KEY_BITS
 from thalweg.adapt.joins.costs import Operator
 
 Hashes = npt.NDArray[np.uint64]
@@ -108,6 +108,47 @@ class DistinctShare:
     def entries(self) -> float:
         """How many entries the cache would get in the time of a run: its distinct keys."""
         return min(self._distinct.mean, float(self.run)) if self.runs else nan
+
+
+class NewKeyShare:
+    """With what probability the next key is one that was not asked for before: how often a cache
+    misses that has been in use for some time.
+
+    Where `DistinctShare` takes every run as if its cache were empty at first, keys are remembered
+    here (as bits, counted linearly), and only those that each batch adds count. When half of the
+    bits are set, all are forgotten.
+
+    >>> seen = NewKeyShare()
+    >>> for _ in range(3):
+    ...     seen.add(np.arange(100, dtype=np.uint64))
+    >>> round(seen.miss_probability(), 2), round(seen.entries())
+    (0.0, 100)
+    """
+
+    def __init__(self, bits: int = NEW_KEY_BITS) -> None:
+        self._bits = np.zeros(bits, np.bool_)
+        self._known = 0.0
+        self._latest = nan
+
+    def add(self, hashes: Hashes) -> None:
+        if not len(hashes):
+            return
+        if np.count_nonzero(self._bits) > len(self._bits) // 2:
+            self._bits[:] = False
+            self._known = 0.0
+        self._bits[_places(hashes, len(self._bits))] = True
+        marked = int(np.count_nonzero(self._bits))
+        known = counted(marked, len(self._bits), len(self._bits))
+        self._latest = min((known - self._known) / len(hashes), 1.0)
+        self._known = known
+
+    def miss_probability(self) -> float:
+        """Of the last batch; NaN before the first."""
+        return self._latest
+
+    def entries(self) -> float:
+        """How many keys were seen."""
+        return self._known
 
 
 def counted(marked: int, bits: int, most: int) -> float:

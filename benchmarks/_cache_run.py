@@ -1,0 +1,180 @@
+"""Window joins in the engine's own step under forced or adaptive plans, counted and timed.
+
+An operation is a tuple that is looked up in a window or a cache, one that is made from a match, or
+one that a cache hears of. Rows come in epochs; the first ones fill the windows and are left out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.adapt.joins.calibration import UNITS
+from thalweg.adapt.loop import Adaptation
+from thalweg.plan.physical import QueryPlan
+from thalweg.plan.subresults import Span, all_spans, compatible, with_spans
+from thalweg.plan.trees import Tree, binary_trees, with_tree
+from thalweg.testing import Runner
+
+EPOCH = 1_000_000  # µs
+OPERATIONS = ("probes:", "enumerated:", "lookups:", "deltas:", "profile probes")
+Draw = Callable[[np.random.Generator, int], dict[str, np.ndarray]]
+Planned = Callable[[QueryPlan], QueryPlan]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Streams with rows per epoch (a number, or one per epoch), windows in epochs, and how their
+    columns are drawn."""
+
+    sql: str
+    rates: Mapping[str, int | Callable[[int], int]]
+    draws: Mapping[str, Draw]
+    columns: Mapping[str, str]
+    epochs: int = 12
+    warm: int = 5
+    seed: int = 3
+
+
+@dataclass
+class Outcome:
+    """Per epoch: operations, rows that came, CPU seconds; and all results."""
+
+    operations: list[int] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    results: int = 0
+    switches: list[str] = field(default_factory=list)
+    warm: int = 0
+
+    @property
+    def per_row(self) -> float:
+        return sum(self.operations[self.warm :]) / sum(self.rows[self.warm :])
+
+    @property
+    def rate(self) -> float:
+        """Rows a second."""
+        return sum(self.rows[self.warm :]) / sum(self.seconds[self.warm :])
+
+
+def run(
+    work: Workload, planned: Planned | None = None, joins: str = "mjoin", memory: int | None = None
+) -> Outcome:
+    """`planned` forces a plan; without it `joins` says what the engine may do by itself."""
+    runner = Runner()
+    for name, columns in work.columns.items():
+        runner.stream(name, _table(dict.fromkeys(columns, np.empty(0, np.int64)), np.empty(0)))
+    coordinator = runner.session.coordinator
+    coordinator.adaptation = Adaptation({}, UNITS)
+    if memory is not None:
+        coordinator.adaptation.cache_bytes = memory
+    query = runner.query(f"{work.sql} WITH (joins = '{joins}')", name="q")
+    if planned is not None:
+        coordinator.plans["q"] = planned(coordinator.plans["q"])
+        coordinator.adaptation.queries.clear()
+    found, before = Outcome(warm=work.warm), 0
+    for number, batch in enumerate(_batches(work)):
+        entry = runner.entry(batch)
+        begun = time.process_time()
+        runner.epoch([entry])
+        found.seconds.append(time.process_time() - begun)
+        counts = query.stats()["counts"]
+        after = sum(v for k, v in counts.items() if k.startswith(OPERATIONS))
+        found.operations.append(after - before)
+        found.rows.append(sum(t.num_rows for t in batch.values()))
+        before = after
+        assert number < work.epochs
+    found.results = query.stats()["emitted"]
+    found.switches = [str(s) for s in query.plan_log]
+    runner.close()
+    return found
+
+
+def _batches(work: Workload) -> Iterator[dict[str, pa.Table]]:
+    rng = np.random.default_rng(work.seed)
+    for epoch in range(work.epochs):
+        batch = {}
+        for name, rate in work.rates.items():
+            rows = rate if isinstance(rate, int) else rate(epoch)
+            ts = np.sort(rng.integers(epoch * EPOCH, (epoch + 1) * EPOCH, rows))
+            ts[-1] = (epoch + 1) * EPOCH - 1  # all streams come as far
+            batch[name] = _table(work.draws[name](rng, rows), ts)
+        yield batch
+
+
+def _table(columns: Mapping[str, np.ndarray], ts: np.ndarray) -> pa.Table:
+    stamps = pa.array(ts.astype(np.int64), pa.timestamp("us", "UTC"))
+    return pa.table({**{c: v.astype(np.int64) for c, v in columns.items()}, "ts": stamps})
+
+
+# -- plans ---------------------------------------------------------------------------------------
+
+
+def best(work: Workload, plans: Sequence[Planned]) -> Outcome:
+    """The plan that needs fewest operations; all give the same results."""
+    found = [run(work, planned) for planned in plans]
+    assert len({o.results for o in found}) == 1
+    return min(found, key=lambda o: o.per_row)
+
+
+def trees(work: Workload) -> list[Tree]:
+    runner = Runner()
+    for name, columns in work.columns.items():
+        runner.stream(name, _table(dict.fromkeys(columns, np.empty(0, np.int64)), np.empty(0)))
+    return list(binary_trees(runner.query(work.sql, name="q").plan.blocks[0]))
+
+
+def xjoins(work: Workload) -> list[Planned]:
+    return [lambda plan, t=t: with_tree(plan, 0, t) for t in trees(work)]  # type: ignore[misc]
+
+
+def prefix_plans(work: Workload) -> list[Planned]:
+    """Pipelines in the order of a tree, and caches whose changes come by: all, each one, none."""
+    found: list[Planned] = []
+    for tree in trees(work):
+        found += [
+            lambda plan, t=tree, n=n: _cached(with_tree(plan, 0, t), n, True) for n in _some()
+        ]  # type: ignore[misc]
+    return found
+
+
+def global_plans(work: Workload) -> list[Planned]:
+    """Caches of all other windows in some of the pipelines, kept up apart."""
+    count = len(work.rates)
+    return [
+        lambda plan, b=bits: _widest(plan, b)  # type: ignore[misc]
+        for bits in range(1, 2**count)
+    ]
+
+
+def _some() -> range:
+    return range(-1, 3)
+
+
+def _cached(plan: QueryPlan, which: int, prefix: bool) -> QueryPlan:
+    """All compatible spans, widest first (-1), or those over one set of leaves."""
+    plan = with_spans(plan, 0, [])
+    block = plan.blocks[0]
+    spans = sorted(all_spans(block, prefix=prefix), key=lambda s: s.first - s.last)
+    orders = {p.leaf: p.order for p in block.pipelines}
+    sets = list(dict.fromkeys(frozenset(orders[s.leaf][s.first : s.last + 1]) for s in spans))
+    if which >= 0:
+        wanted = sets[which : which + 1]
+        spans = [s for s in spans if frozenset(orders[s.leaf][s.first : s.last + 1]) in wanted]
+    chosen: list[Span] = []
+    for span in spans:
+        if compatible([*chosen, span]):
+            chosen.append(span)
+    return with_spans(plan, 0, chosen)
+
+
+def _widest(plan: QueryPlan, bits: int) -> QueryPlan:
+    block = plan.blocks[0]
+    spans = [
+        Span(p.leaf, 0, len(p.order) - 1) for n, p in enumerate(block.pipelines) if bits >> n & 1
+    ]
+    return with_spans(plan, 0, spans)
