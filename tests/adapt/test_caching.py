@@ -170,3 +170,17 @@ def test_costs_are_calibrated_once() -> None:
     found = calibrated()
     assert min(found.probe, found.made, found.lookup, found.found, found.update) > 0
     assert calibrated() is found
+
+
+def test_a_fault_in_adapting_stops_no_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Learning is a help: a query that cannot learn goes on as it is."""
+    plain, _, _ = run(MANY_PROBES, "mjoin", epochs=6)
+
+    def broken(self: CacheWatch, *_: object) -> bool:
+        raise ZeroDivisionError("made up")
+
+    monkeypatch.setattr(CacheWatch, "absorb", broken)
+    monkeypatch.setattr(Runner, "strict", False)
+    query, _, _ = run(MANY_PROBES, "cached", epochs=6)
+    assert rows(query) == rows(plain)
+    assert query.status == "running"

@@ -23,6 +23,7 @@ from thalweg.exec.expressions import UserFunction
 from thalweg.exec.jobs import Job, Result, UpkeepFailed
 from thalweg.exec.shared import Common, common_predicates
 from thalweg.exec.step import StepResult, StepTask
+from thalweg.exec.tactics import Seen
 from thalweg.exec.upkeep import FoldResult, MergeResult
 from thalweg.plan.catalog import SYSSTREAM, Catalog
 from thalweg.plan.physical import Leaf, QueryPlan, RoutingKind
@@ -86,6 +87,8 @@ class Coordinator:
         self._away = 0.0
         self._commit_seconds = 0.0
         self.adaptation = Adaptation()
+        self.strict = False
+        """Whether an error in adapting is raised (in tests), not only logged."""
         self._common: Common = frozenset()
         self._system: SysStream | None = None
         self._intake = Intake(
@@ -403,11 +406,21 @@ class Coordinator:
             for key, count in result.counts.items():
                 query.counts[key] = query.counts.get(key, 0) + count
         seen = [o for result in results for o in result.observations]
-        self.plans[name] = self.adaptation.learn(name, self.plans[name], number, seen)
-        query.orders = self.adaptation.orders(name)
+        self._learn(name, number, seen)
         if packs:
             self.state.outputs[f"{name}/{number}"] = [p.to_json() for p in packs]
         return packs
+
+    def _learn(self, name: str, number: int, seen: Sequence[tuple[int, Seen]]) -> None:
+        """The plan of the next epoch. Where learning fails, the query goes on without it."""
+        try:
+            self.plans[name] = self.adaptation.learn(name, self.plans[name], number, seen)
+            self.state.queries[name].orders = self.adaptation.orders(name)
+        except Exception:
+            if self.strict:
+                raise
+            self.adaptation.forget(name)
+            log.exception("query %s stops adapting; its rows are not affected", name)
 
     def _replace_packs(self, result: MergeResult) -> None:
         stream = self.state.streams[result.stream]

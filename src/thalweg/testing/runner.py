@@ -66,6 +66,9 @@ class Runner:
         Cost per evaluation of a predicate, by its text; `Query.stats()` then reports the total.
     """
 
+    strict = True
+    """Whether an error in adapting is raised; an engine would go on without it."""
+
     def __init__(
         self,
         epochs: int | Mapping[str, Sequence[int]] = 1,
@@ -96,6 +99,7 @@ class Runner:
         executor = LocalExecutor(PackCache(self.storage))
         coordinator = Coordinator(self.storage, catalog, executor, state, self.buckets)
         coordinator.adaptation = Adaptation(self.costs)
+        coordinator.strict = self.strict
         if self._random is not None:
             coordinator.adaptation = RestlessAdaptation(self._random.randrange(1 << 30), self.costs)
         coordinator.functions.update(functions)
