@@ -26,7 +26,8 @@ def entries(reader: SubresultReader) -> dict[int, Counter[tuple[Any, ...]]]:
         rows = rows[kept.valid(part, rows)]
         columns: dict[str, list[Any]] = {}
         for i in reader.subresult.members:
-            frame = reader.leaves[i].at(part.references[i][rows], frozenset(names))
+            leaf = reader.leaves[i]
+            frame = leaf.at(leaf.after(part.references[i][rows]), frozenset(names))
             columns |= {n: v.to_arrow().to_pylist() for n, v in frame.columns.items()}
         for at, row in enumerate(rows):
             key = int(part.hashes[row])

@@ -8,7 +8,7 @@ state: a pack rewritten by each epoch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -18,11 +18,13 @@ from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge, reject
 from thalweg.exec.frame import Changes, Frame, Ints, empty_frame
 from thalweg.exec.groups import sort_into_runs
+from thalweg.exec.joins.combinations import Combinations
 from thalweg.exec.leaf import InstantSet, Matches, Needles, Share
 from thalweg.exec.lifetimes import in_stream_order, row_lifetimes, session_lifetimes
-from thalweg.exec.vector import arrow_vector, from_arrow
+from thalweg.exec.vector import Vector, arrow_vector, from_arrow
 from thalweg.plan.logical import KeptWindow, SessionWindow
-from thalweg.plan.physical import Leaf
+from thalweg.plan.physical import TRACKS, Leaf
+from thalweg.plan.types import BIGINT
 from thalweg.store import native
 from thalweg.store.hashing import Hashes, hash_columns
 from thalweg.store.packs import TIME, Key, PackMeta
@@ -30,11 +32,13 @@ from thalweg.store.packs import TIME, Key, PackMeta
 
 @dataclass(slots=True)
 class Content:
-    """Rows in stream order (partition by partition) with their lifetimes."""
+    """Rows in stream order (partition by partition) with their lifetimes. `stored` are the places
+    of those that were there before the epoch."""
 
     table: pa.Table
     starts: Ints
     ends: Ints
+    stored: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 class KeptLeaf:
@@ -66,12 +70,13 @@ class KeptLeaf:
 
     def _loaded(self, packs: Sequence[PackMeta], state: Sequence[PackMeta]) -> Content:
         tables = [self._stored(m) for m in state]
+        before = sum(t.num_rows for t in tables)
         tables += [arriving_rows(self.ctx, self.names, meta, self.share) for meta in packs]
         tables = [t for t in tables if t.num_rows]
         if not tables:
             return Content(pa.table({}), np.empty(0, np.int64), np.empty(0, np.int64))
         table = pa.concat_tables(tables).combine_chunks()
-        return self._ordered(table)
+        return self._ordered(table, before)
 
     def _stored(self, meta: PackMeta) -> pa.Table:
         """The share of a state pack (its rows may belong to several tasks' ranges)."""
@@ -82,7 +87,7 @@ class KeptLeaf:
         rows = pack.index(self.share.key).within(self.share.low, self.share.high).rows
         return table if rows is None else table.take(pa.array(rows))
 
-    def _ordered(self, table: pa.Table) -> Content:
+    def _ordered(self, table: pa.Table, before: int) -> Content:
         ts = table.column(TIME).to_numpy()
         window = self.leaf.window
         assert isinstance(window, KeptWindow)
@@ -95,7 +100,8 @@ class KeptLeaf:
             tie = [*self.leaf.order_by, *self.leaf.stream_columns]
             order = in_stream_order(runs, table, tie)
             starts, ends = row_lifetimes(window.rows, runs, ts[order])
-        return Content(table.take(pa.array(order)).combine_chunks(), starts, ends)
+        ordered = table.take(pa.array(order)).combine_chunks()
+        return Content(ordered, starts, ends, np.flatnonzero(order < before))
 
     def closings(self) -> Ints:
         """Instants of the epoch at which sessions end."""
@@ -110,8 +116,10 @@ class KeptLeaf:
         """The rows that still matter after the epoch."""
         if not len(self._content.ends):
             return None
-        open_ = np.flatnonzero(self._content.ends >= self.ctx.until)
-        return self._content.table.take(pa.array(open_)).combine_chunks()
+        return self._content.table.take(pa.array(self._open())).combine_chunks()
+
+    def _open(self) -> Ints:
+        return np.flatnonzero(self._content.ends >= self.ctx.until)
 
     def _visible(self) -> tuple[Frame, Ints]:
         """Rows that are ever in the window during the epoch and pass the filters above it."""
@@ -123,20 +131,62 @@ class KeptLeaf:
         judged = judge(self.leaf.post_filters, frame.columns, frame.length, self.ctx)
         fresh = content.starts[shown] >= self.ctx.since
         if len(judged.erring):
-            reject(judged.only(fresh[judged.erring]), frame, content.starts[shown], self.ctx)
+            whole = frame.select([f.name for f in self.leaf.untracked])
+            reject(judged.only(fresh[judged.erring]), whole, content.starts[shown], self.ctx)
         return frame.take(judged.passing), shown[judged.passing]
 
-    def _columns(self, rows: Ints) -> Frame:
-        if not len(self._content.ends):
-            return empty_frame(self.leaf.fields)
-        table = self._content.table
-        return Frame(
-            {
-                f.name: from_arrow(table.column(self.leaf.bare(f.name)), f.type).take(rows)
-                for f in self.leaf.fields
-            },
-            len(rows),
-        )
+    def _columns(self, rows: Ints, columns: frozenset[str] | None = None) -> Frame:
+        """Rows of the content, with all columns unless some are named."""
+        content, leaf = self._content, self.leaf
+        if not len(content.ends):
+            return empty_frame(leaf.fields)
+        found = {
+            f.name: from_arrow(content.table.column(leaf.bare(f.name)), f.type).take(rows)
+            for f in leaf.untracked
+            if columns is None or f.name in columns
+        }
+        tracks = dict(zip(TRACKS, (rows, content.starts, content.ends), strict=True))
+        for f in leaf.fields[len(leaf.untracked) :]:
+            if columns is None or f.name in columns:
+                track = tracks[leaf.bare(f.name)]
+                found[f.name] = Vector(BIGINT, track if track is rows else track[rows])
+        return Frame(found, len(rows))
+
+    # -- what subresults ask -----------------------------------------------------------------
+
+    def at(self, references: Ints, columns: frozenset[str]) -> Frame:
+        """The rows that references stand for: places in the content of this epoch."""
+        return self._columns(references, columns)
+
+    def standing(self, instant: int) -> Changes:
+        """All rows that are there at an instant."""
+        content = self._content
+        starts, ends = content.starts[self._kept], content.ends[self._kept]
+        rows = np.flatnonzero((starts <= instant) & (ends > instant))
+        ts = np.full(len(rows), instant, np.int64)
+        return Changes(self._frame.take(rows), ts, np.ones(len(rows), np.int8))
+
+    def follow(self, parts: Sequence[Combinations], member: int, since: int) -> bool:
+        """From ranks among the rows that the last epoch left to places in this content; rows whose
+        ends are known by now may end combinations sooner."""
+        for part in parts:
+            ranks = part.references[member]
+            if len(ranks) and int(ranks.max()) >= len(self._content.stored):
+                return False
+            places = self._content.stored[ranks]
+            part.references[member] = places
+            part.end_by(self._content.ends[places], member)
+        return True
+
+    def leave(self, parts: Sequence[Combinations], member: int) -> None:
+        """From places to ranks among the rows that this epoch leaves."""
+        ranks = np.cumsum(self._content.ends >= self.ctx.until) - 1
+        for part in parts:
+            part.references[member] = ranks[part.references[member]]
+
+    def after(self, references: Ints) -> Ints:
+        """Places of what `leave` has turned into ranks."""
+        return self._open()[references]
 
     # -- what pipelines ask ------------------------------------------------------------------
 

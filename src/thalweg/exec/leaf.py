@@ -6,7 +6,7 @@ vanish (`departures`), and which rows with a given key are alive at given instan
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -24,6 +24,7 @@ from thalweg.exec.frame import (
     Ints,
     concat_frames,
 )
+from thalweg.exec.joins.combinations import Combinations
 from thalweg.exec.shared import SharedQuestions
 from thalweg.exec.vector import Vector
 from thalweg.plan.conjunctions import in_text_order
@@ -369,6 +370,24 @@ class TimeLeaf:
             low = np.maximum(low, self.floor.now)
         return low, windows.latest_started(self.window, at - 1 if after else at)
 
+    def follow(self, parts: Sequence[Combinations], member: int, since: int) -> bool:
+        """Let references follow packs that were merged; False if some cannot."""
+        cache = self.ctx.cache
+        here = {cache.number_of(m.name) for m in self.packs}
+        if {n for part in parts for n in _packs(part.references[member])} <= here:
+            return True
+        moves: dict[int, tuple[int, Ints]] = {}
+        for meta in self.packs:
+            for old, rows in cache.open(meta.name).moved().items():
+                moves[cache.number_of(old)] = (cache.number_of(meta.name), rows)
+        return all(_follow(part, member, here, moves) for part in parts)
+
+    def leave(self, parts: Sequence[Combinations], member: int) -> None:
+        """References to packs stay as they are."""
+
+    def after(self, references: Ints) -> Ints:
+        return references
+
     def has_null_keys(self, key: Key) -> bool:
         return any(
             self.ctx.cache.open(m.name).column(c).null_count for m in self.packs for c in key
@@ -482,6 +501,29 @@ class TimeLeaf:
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
         return frame.take(back)
+
+
+def _packs(references: Ints) -> list[int]:
+    return np.unique(references >> ROW_BITS).tolist()  # type: ignore[no-any-return]
+
+
+def _follow(
+    part: Combinations, member: int, here: set[int], moves: Mapping[int, tuple[int, Ints]]
+) -> bool:
+    references = part.references[member]
+    packs = references >> ROW_BITS
+    moved = references.copy()
+    for old in set(_packs(references)) - here:
+        if old not in moves:
+            return False
+        new, rows = moves[old]
+        mine = np.flatnonzero(packs == old)
+        found = rows[references[mine] & (1 << ROW_BITS) - 1]
+        if (found < 0).any():
+            return False
+        moved[mine] = new << ROW_BITS | found
+    part.references[member] = moved
+    return True
 
 
 def _are_neighbours(rows: Ints) -> bool:

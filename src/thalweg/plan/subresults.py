@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from thalweg.plan.classes import KeyClasses
 from thalweg.plan.expr import columns_of
-from thalweg.plan.logical import Field
+from thalweg.plan.logical import Field, SessionWindow
 from thalweg.plan.physical import (
     Block,
     Check,
@@ -52,7 +52,8 @@ class Span:
 
 def can_be_kept(leaf: Leaf) -> bool:
     """Whether rows of a leaf can be referred to from one epoch to the next."""
-    return leaf.is_stored and not leaf.keeps_rows and not leaf.changes and not leaf.members
+    passing = isinstance(leaf.window, SessionWindow) or leaf.changes or leaf.members
+    return leaf.is_stored and not passing
 
 
 def keeps_prefix(orders: Mapping[int, Sequence[int]], members: Iterable[int]) -> bool:

@@ -50,6 +50,14 @@ class Combinations:
             self.stamps[rows],
         )  # fmt: skip
 
+    def end_by(self, ends: Ints, member: int) -> None:
+        """One of the members goes at these instants, which may be sooner than was known."""
+        sooner = ends < self.ends
+        first = np.minimum(self.first, member)
+        self.first = np.where(sooner, member, np.where(ends == self.ends, first, self.first))
+        self.first = self.first.astype(np.int8)
+        self.ends = np.minimum(self.ends, ends)
+
     def sorted(self) -> Combinations:
         return self.take(native.key_time_order(self.hashes, self.starts))
 

@@ -15,12 +15,13 @@ from thalweg.exec.filters import judge, reject
 from thalweg.exec.frame import Changes, concat_changes
 from thalweg.exec.joins.combinations import Combinations, combinations
 from thalweg.exec.joins.flow import Flow, stages
-from thalweg.exec.joins.keeping import Keeper
+from thalweg.exec.joins.keeping import Keeper, Referable
 from thalweg.exec.joins.outer import look_up
 from thalweg.exec.joins.profile import profile
 from thalweg.exec.joins.subresults import SubresultReader, key_hashes, tracks_of
 from thalweg.exec.joins.twophases import TwoPhases, Unit
 from thalweg.exec.joins.watched import sampled, watched
+from thalweg.exec.keptleaf import KeptLeaf
 from thalweg.exec.leaf import AFTER_ALL, InstantSet, LeafReader, TimeLeaf
 from thalweg.exec.tactics import JoinOf, JoinSeen, JoinTactic, Tactic
 from thalweg.plan.expr import columns_of
@@ -180,9 +181,11 @@ class Joined:
     # -- subresults --------------------------------------------------------------------------
 
     def _reader(self, subresult: Subresult, keeper: Keeper) -> SubresultReader:
-        leaves = {i: self.leaves[i] for i in subresult.members}
-        members = {i: leaf for i, leaf in leaves.items() if isinstance(leaf, TimeLeaf)}
-        assert len(members) == len(leaves)
+        members: dict[int, Referable] = {}
+        for i in subresult.members:
+            leaf = self.leaves[i]
+            assert isinstance(leaf, (TimeLeaf, KeptLeaf))
+            members[i] = leaf
         kept, is_new = keeper.opened(subresult, members)
 
         def fill(keys: Changes, names: frozenset[str]) -> Changes:
@@ -206,7 +209,7 @@ class Joined:
             run.drop_all()
         return run.results(names)
 
-    def _all(self, subresult: Subresult, members: dict[int, TimeLeaf]) -> Combinations:
+    def _all(self, subresult: Subresult, members: dict[int, Referable]) -> Combinations:
         """A whole subresult as it was when the epoch began."""
         names = tracks_of(self.block, subresult) | frozenset(subresult.key)
         first = members[subresult.fill.leaf]

@@ -1,22 +1,34 @@
 """Where subresults are kept between epochs: in the memory of the process that runs the task.
 
 Anything but what the last epoch left is cold: a worker that never had the task, an epoch that is
-run again, a plan that differs. References to packs that were merged since are moved along.
+run again, a plan that differs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from thalweg.exec.context import TaskContext
-from thalweg.exec.frame import Ints
+from thalweg.exec.frame import Changes, Frame, Ints
 from thalweg.exec.joins.combinations import Combinations
 from thalweg.exec.joins.kept import Kept
-from thalweg.exec.leaf import ROW_BITS, TimeLeaf
 from thalweg.plan.physical import Subresult
+from thalweg.store.packs import Key
+
+
+class Referable(Protocol):
+    """A leaf whose rows can be referred to: within an epoch, and from one to the next."""
+
+    def at(self, references: Ints, columns: frozenset[str]) -> Frame: ...
+    def standing(self, instant: int) -> Changes: ...
+    def has_null_keys(self, key: Key) -> bool: ...
+    def follow(self, parts: Sequence[Combinations], member: int, since: int) -> bool: ...
+    def leave(self, parts: Sequence[Combinations], member: int) -> None: ...
+    def after(self, references: Ints) -> Ints: ...
 
 
 @dataclass(slots=True)
@@ -28,11 +40,11 @@ class Keeper:
     task: tuple[object, ...]
     usable: bool
 
-    def opened(self, subresult: Subresult, leaves: Mapping[int, TimeLeaf]) -> tuple[Kept, bool]:
+    def opened(self, subresult: Subresult, leaves: Mapping[int, Referable]) -> tuple[Kept, bool]:
         """What was kept, or something new (and that it is)."""
         key = ("subresult", self.task, self.ctx.start, str(replace(subresult, limit=0)))
         kept = self.ctx.cache.derived(key)
-        if kept is None or kept.until != self.ctx.since or not _moved(kept, leaves):
+        if kept is None or kept.until != self.ctx.since or not _followed(kept, leaves):
             kept = Kept(subresult, self.ctx.since)
             self.ctx.cache.remember(key, kept, 0)
             return kept, True
@@ -40,48 +52,19 @@ class Keeper:
         return kept, False
 
 
-def _moved(kept: Kept, leaves: Mapping[int, TimeLeaf]) -> bool:
-    """Let references follow packs that were merged; False if some cannot."""
-    for member, leaf in leaves.items():
-        cache = leaf.ctx.cache
-        here = {cache.number_of(m.name) for m in leaf.packs}
-        used = {n for part in kept.parts for n in _packs(part.references[member])}
-        if used <= here:
-            continue
-        moves: dict[int, tuple[int, Ints]] = {}
-        for meta in leaf.packs:
-            for old, rows in cache.open(meta.name).moved().items():
-                moves[cache.number_of(old)] = (cache.number_of(meta.name), rows)
-        kept.parts = [_living(part, kept.until) for part in kept.parts]
-        for part in kept.parts:
-            if not _follow(part, member, here, moves):
-                return False
-    return True
+def _followed(kept: Kept, leaves: Mapping[int, Referable]) -> bool:
+    """References as this epoch understands them; False if that cannot be."""
+    kept.parts = [_living(part, kept.until) for part in kept.parts]
+    return all(leaf.follow(kept.parts, i, kept.until) for i, leaf in leaves.items())
 
 
-def _packs(references: Ints) -> list[int]:
-    return np.unique(references >> ROW_BITS).tolist()  # type: ignore[no-any-return]
+def leave(kept: Kept, leaves: Mapping[int, Referable]) -> None:
+    """References as the next epoch will understand them."""
+    kept.parts = [_living(part, kept.until) for part in kept.parts]
+    for i, leaf in leaves.items():
+        leaf.leave(kept.parts, i)
 
 
 def _living(part: Combinations, since: int) -> Combinations:
     rows = np.flatnonzero(part.ends >= since)
-    return part if len(rows) == len(part) else part.take(rows)
-
-
-def _follow(
-    part: Combinations, member: int, here: set[int], moves: Mapping[int, tuple[int, Ints]]
-) -> bool:
-    references = part.references[member]
-    packs = references >> ROW_BITS
-    moved = references.copy()
-    for old in set(_packs(references)) - here:
-        if old not in moves:
-            return False
-        new, rows = moves[old]
-        mine = np.flatnonzero(packs == old)
-        found = rows[references[mine] & (1 << ROW_BITS) - 1]
-        if (found < 0).any():
-            return False
-        moved[mine] = new << ROW_BITS | found
-    part.references[member] = moved
-    return True
+    return part.take(rows)

@@ -14,8 +14,9 @@ import numpy as np
 from thalweg.exec.context import TaskContext
 from thalweg.exec.frame import Changes, Frame, Ints, concat_frames
 from thalweg.exec.joins.combinations import Combinations, combinations
+from thalweg.exec.joins.keeping import Referable, leave
 from thalweg.exec.joins.kept import ANYONE, Kept
-from thalweg.exec.leaf import Matches, Needles, TimeLeaf
+from thalweg.exec.leaf import Matches, Needles
 from thalweg.exec.tactics import CacheSeen
 from thalweg.exec.vector import Mask, Vector
 from thalweg.plan.physical import Block, Subresult
@@ -39,7 +40,7 @@ class SubresultReader:
         ctx: TaskContext,
         block: Block,
         subresult: Subresult,
-        leaves: Mapping[int, TimeLeaf],
+        leaves: Mapping[int, Referable],
         kept: Kept,
         fill: Fill,
         fresh: Callable[[], Combinations],
@@ -140,6 +141,7 @@ class SubresultReader:
         self.kept.create(*self._asked, self._filled)
         self.kept.insert(self._appeared())
         self.kept.settle(self.ctx.until)
+        leave(self.kept, self.leaves)
         counts, alias = self.ctx.counts, self.subresult.alias
         counts[f"deltas:{alias}"] += len(self._appeared())
         return CacheSeen(
