@@ -11,10 +11,12 @@ import pytest
 from thalweg.adapt.joins.caching import CacheWatch
 from thalweg.adapt.joins.calibration import UNITS, calibrated
 from thalweg.adapt.joins.costs import benefit, upkeep
+from thalweg.adapt.joins.estimators import NewKeyShare
 from thalweg.adapt.loop import Adaptation
 from thalweg.plan.pipelines import Orders
 from thalweg.plan.subresults import Span, with_spans
 from thalweg.runtime.session import Query
+from thalweg.store import native
 from thalweg.testing.runner import Runner
 
 SECOND = 1_000_000
@@ -184,3 +186,17 @@ def test_a_fault_in_adapting_stops_no_query(monkeypatch: pytest.MonkeyPatch) -> 
     query, _, _ = run(MANY_PROBES, "cached", epochs=6)
     assert rows(query) == rows(plain)
     assert query.status == "running"
+
+
+def test_new_keys_are_told_from_known_ones() -> None:
+    """All distinct: every key is new; a small domain: after a while none is; and keys are forgotten
+    before the bits are full (streamon #30)."""
+    rng = np.random.default_rng(6)
+    distinct, domain = NewKeyShare(), NewKeyShare()
+    for start in range(0, 200_000, 1_000):
+        fresh = native.mix(np.arange(start, start + 1_000, dtype=np.uint64))
+        distinct.add(fresh)
+        assert distinct.miss_probability() == pytest.approx(1.0, abs=0.1)
+        domain.add(native.mix(rng.integers(0, 400, 1_000).astype(np.uint64)))
+    assert domain.miss_probability() == 0.0
+    assert domain.entries() == pytest.approx(400, rel=0.02)

@@ -128,12 +128,15 @@ DISTINCT_BITS = 8
 """Bits per key of such a run."""
 NEW_KEY_BITS = 1 << 17
 """Bits by which the keys that a cache was asked for are remembered."""
-JOIN_ROWS = 512
-"""Rows of each pipeline that are profiled in an epoch while caches are to be chosen,"""
+JOIN_SHARE, JOIN_ROWS = 0.05, 64
+"""This share of the rows of each pipeline, or at least so many, are profiled in an epoch while
+caches are to be chosen,"""
 JOIN_PIECES = 4
 """in so many pieces, each of them an observation."""
-USED_EPOCHS = 16
-"""While nothing is to be chosen, pipelines with caches are profiled every so many epochs."""
+USED_EPOCHS = 8
+"""While nothing is to be chosen, pipelines with caches are profiled every so many epochs,"""
+USED_SHARE, USED_ROWS = 0.01, 32
+"""with so many rows."""
 AUTO_GAIN = 0.8
 """Unless caches are asked for, they are used only if a join then costs at most this part of what it
 costs without them, by estimate."""

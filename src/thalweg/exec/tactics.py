@@ -94,12 +94,14 @@ class Tactic(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class JoinTactic:
-    """What to find out about a join: the first `rows` of each pipeline, in `pieces`, go through it
-    leaf by leaf, whatever is cached. `keys` are lookups that caches would get: pipeline, place, and
-    the columns they would be asked by. `upkeep` are pipelines that some of them would need."""
+    """What to find out about a join: a `share` of the rows of each pipeline, or at least so many,
+    go through it leaf by leaf in `pieces`, whatever is cached. `keys` are lookups that caches would
+    get: pipeline, place, and the columns they would be asked by. `upkeep` are pipelines that some
+    of them would need."""
 
-    rows: int
-    pieces: int
+    share: float = 0.0
+    least: int = 0
+    pieces: int = 1
     keys: tuple[tuple[int, int, tuple[str, ...]], ...] = ()
     upkeep: tuple[Pipeline, ...] = ()
 

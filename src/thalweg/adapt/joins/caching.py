@@ -18,9 +18,12 @@ from thalweg.adapt.constants import (
     CACHE_PAGE,
     JOIN_PIECES,
     JOIN_ROWS,
+    JOIN_SHARE,
     LEAST_BUCKETS,
     ROOM_TO_GROW,
     USED_EPOCHS,
+    USED_ROWS,
+    USED_SHARE,
 )
 from thalweg.adapt.joins.calibration import JoinCosts, calibrated
 from thalweg.adapt.joins.candidates import Segment, Shared, candidates, global_candidates
@@ -99,10 +102,12 @@ class CacheWatch:
         choosing = any(s is State.PROFILED for s in self.states.states.values())
         watching = bool(self._used) and self._epochs % USED_EPOCHS == 0
         if not choosing and not watching:
-            return JoinTactic(0, 1)
+            return JoinTactic()
         keys = tuple(self._lookup(s) for s in self._asked())
         upkeep = tuple(p for s in self._asked() for p in self._upkeep.get(s, ()))
-        return JoinTactic(JOIN_ROWS, JOIN_PIECES, keys, upkeep)
+        if choosing:
+            return JoinTactic(JOIN_SHARE, JOIN_ROWS, JOIN_PIECES, keys, upkeep)
+        return JoinTactic(USED_SHARE, USED_ROWS, JOIN_PIECES, keys, upkeep)
 
     def _asked(self) -> list[Segment]:
         return list(self.states.states)

@@ -18,11 +18,16 @@ def profile(run: TwoPhases, tactic: JoinTactic, seen: JoinSeen) -> None:
     `run` is over all of them."""
     leaf, rows = run.pipeline.leaf, len(run.changes)
     seen.rows[leaf] = seen.rows.get(leaf, 0) + rows
-    if not tactic.rows or not rows:
+    if not tactic.least or not rows:
         return
     counted = run.ctx.counts.copy()
-    chosen = _first_in_time(run.changes, tactic.rows)
-    wanted = {n: k for n, k in enumerate(tactic.keys) if k[0] == leaf}
+    chosen = _first_in_time(run.changes, max(tactic.least, int(tactic.share * rows)))
+    wanted = {n: k for n, k in enumerate(tactic.keys) if k[0] == leaf and k[1]}
+    for number, (source, place, columns) in enumerate(tactic.keys):
+        if source == leaf and not place:  # keys of the rows themselves: all of them are at hand
+            frame = run.changes.frame
+            arrays = [frame.columns[c].slice(0, _MOST_KEYS).to_arrow() for c in columns]
+            seen.keys[number] = hash_columns(arrays, min(rows, _MOST_KEYS))
     for some in np.array_split(chosen, min(tactic.pieces, len(chosen))):
         watch = _Watch(wanted)
         run.sampled(some).results(run.wanted, watch)
@@ -38,6 +43,9 @@ def profile(run: TwoPhases, tactic: JoinTactic, seen: JoinSeen) -> None:
     made = run.ctx.counts - counted
     run.ctx.counts.subtract(made)  # what the answer takes is counted apart
     run.ctx.counts["profile probes"] += sum(made.values())
+
+
+_MOST_KEYS = 1 << 16
 
 
 def _first_in_time(changes: Changes, count: int) -> Ints:
