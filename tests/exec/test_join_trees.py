@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from inspecting import Inspector
 
+from thalweg.errors import NotAvailableYet
 from thalweg.plan.trees import Tree, binary_trees, leaves_of, usual_tree, with_tree
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.grid import load, reference_result
@@ -70,3 +71,31 @@ def test_the_usual_tree_has_every_leaf_once() -> None:
         case = random_join(seed)
         block = load(Runner(), case).query(case.sql, name="q").plan.blocks[0]
         assert sorted(leaves_of(usual_tree(block))) == list(range(len(block.leaves)))
+
+
+def test_an_impossible_tree_is_refused() -> None:
+    """Before anything starts, with a remedy."""
+    case = random_join(0, sources=3)
+    runner = load(Runner(), case)
+    name = next(iter(case.streams))
+    with pytest.raises(NotAvailableYet, match="leave joins = 'xjoin' out"):
+        runner.query(
+            f"SELECT a.v FROM {name} [NOW] a, {name} [SESSION GAP 2 SECONDS] b, {name} [NOW] c "
+            "WHERE a.k = b.k AND b.x = c.x WITH (joins = 'xjoin')"
+        )
+
+
+def test_the_option_makes_a_tree() -> None:
+    """`joins = 'xjoin'` keeps inner nodes, and gives the rows that `mjoin` gives."""
+    cases = (random_join(seed, sources=3) for seed in range(50))
+    case = next(c for c in cases if {"star", "range", "relation"} <= c.features - {"table"})
+    assert "table" not in case.features
+    sql = case.sql.split(" WITH ")[0]
+    runner = load(Runner(epochs=4), case)
+    tree = runner.query(f"{sql} WITH (joins = 'xjoin', unbounded = true)", name="tree")
+    plain = runner.query(f"{sql} WITH (joins = 'mjoin', unbounded = true)", name="plain")
+    assert tree.plan.blocks[0].subresults
+    assert not plain.plan.blocks[0].subresults
+    runner.run()
+    assert difference(from_table(plain.results()), from_table(tree.results())) is None
+    assert tree.results().num_rows

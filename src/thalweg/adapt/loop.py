@@ -95,7 +95,7 @@ class Adaptation:
     def _with_joins(self, plan: QueryPlan, options: QueryOptions, found: Watched) -> QueryPlan:
         """Joins of three leaves or more: as a tree, or with caches to be chosen."""
         for number, relation in enumerate(plan.relations):
-            if not isinstance(relation, Block) or len(relation.leaves) < 3 or relation.outer:
+            if not isinstance(relation, Block) or not relation.is_many_way:
                 continue
             if options.joins == "xjoin":
                 plan = with_tree(plan, number, usual_tree(relation))

@@ -231,6 +231,11 @@ class Block:
     plain: tuple[Pipeline, ...] = ()
 
     @property
+    def is_many_way(self) -> bool:
+        """Whether it joins three leaves or more."""
+        return len(self.leaves) > 2 and self.outer is None
+
+    @property
     def leaf_probes(self) -> tuple[Probe, ...]:
         """All probes that meet leaves, subresults or not."""
         return tuple(p for pipe in self.plain or self.pipelines for p in pipe.probes)

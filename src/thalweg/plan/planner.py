@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from thalweg.errors import NotAvailableYet
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.expr import Predicate, columns_of
 from thalweg.plan.functions import can_raise
@@ -43,6 +44,7 @@ from thalweg.plan.physical import (
 from thalweg.plan.pipelines import Orders, Predicates, with_pipelines
 from thalweg.plan.query import BoundQuery
 from thalweg.plan.routing import route_block, route_relations
+from thalweg.plan.trees import can_follow, usual_tree
 
 
 def plan_query(query: BoundQuery, catalog: Catalog, orders: Orders | None = None) -> QueryPlan:
@@ -59,7 +61,22 @@ def plan_query(query: BoundQuery, catalog: Catalog, orders: Orders | None = None
         routing = route_relations(kind, relations, drafts.predicates, netting)
     piped = with_pipelines(relations, drafts.predicates, routing, orders or Orders())
     piped = ask_as_filters(piped, drafts.predicates)
+    if query.options.joins == "xjoin":
+        _refuse_impossible_trees(piped)
     return QueryPlan(piped, kind, routing, netting, query.root.order, query.root.limit)
+
+
+def _refuse_impossible_trees(relations: tuple[Relation, ...]) -> None:
+    """A tree of joins keeps what lies below its root, which not every window allows."""
+    for relation in relations:
+        if isinstance(relation, Block) and relation.is_many_way:
+            tree = usual_tree(relation)
+            if not can_follow(relation, tree):
+                raise NotAvailableYet(
+                    "a tree of joins needs keys between all its branches, and windows over time or "
+                    "rows, or tables that do not change, below its root",
+                    remedy="leave joins = 'xjoin' out",
+                )
 
 
 @dataclass(slots=True)

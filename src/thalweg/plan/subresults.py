@@ -87,12 +87,17 @@ def all_spans(block: Block, *, prefix: bool = False) -> list[Span]:
 def may_be_kept(block: Block, members: Sequence[int]) -> bool:
     """Whether the join of some leaves can be kept: rows can be referred to, and keys link them (a
     product of windows is nothing to keep)."""
+    return is_linked(block, members) and all(can_be_kept(block.leaves[i]) for i in members)
+
+
+def is_linked(block: Block, members: Sequence[int]) -> bool:
+    """Whether keys lead from each of some leaves to all the others, by way of them alone."""
     classes = KeyClasses(block.leaves, block.joins)
     joined, left = [members[0]], set(members[1:])
     while found := {i for i in left if linked(i, joined, classes)}:
         joined += found
         left -= found
-    return not left and all(can_be_kept(block.leaves[i]) for i in members)
+    return not left
 
 
 def compatible(spans: Sequence[Span]) -> bool:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from thalweg.plan.classes import KeyClasses
 from thalweg.plan.physical import Block, QueryPlan
 from thalweg.plan.pipelines import PipelineOf, linked, pipeline_of, repiped
-from thalweg.plan.subresults import Span, can_be_kept, with_spans
+from thalweg.plan.subresults import Span, can_be_kept, is_linked, may_be_kept, with_spans
 
 Tree: TypeAlias = "int | tuple[Tree, ...]"
 
@@ -31,23 +31,38 @@ def with_tree(plan: QueryPlan, relation: int, tree: Tree) -> QueryPlan:
     classes = KeyClasses(block.leaves, block.joins)
     spans: list[Span] = []
     for pipeline in block.pipelines:
-        order: list[int] = []
-        ahead = _met(tree, pipeline.leaf)
-        while ahead:
-            done = [pipeline.leaf, *order]
-            branch = next(
-                (b for b in ahead[0] if any(linked(i, done, classes) for i in leaves_of(b))),
-                ahead[0][0],
-            )
-            ahead[0].remove(branch)
-            ahead = [level for level in ahead if level]
-            order += _connected(leaves_of(branch), done, classes)
-            if not isinstance(branch, int):
-                spans.append(Span(pipeline.leaf, len(done) - 1, len(order) - 1, whole=True))
+        order, met = _way_up(tree, pipeline.leaf, classes)
+        spans += met
         which = PipelineOf(relation, pipeline.leaf)
         plan = repiped(plan, which, order)
         assert pipeline_of(plan, which).order == tuple(order), "a branch is not linked by keys"
     return with_spans(plan, relation, spans)
+
+
+def can_follow(block: Block, tree: Tree) -> bool:
+    """Whether keys link the branches at every node, and what lies below the root can be kept."""
+    if isinstance(tree, int):
+        return True
+    inner = [leaves_of(b) for b in tree if not isinstance(b, int)]
+    kept = all(may_be_kept(block, leaves) for leaves in inner)
+    return kept and is_linked(block, leaves_of(tree)) and all(can_follow(block, b) for b in tree)
+
+
+def _way_up(tree: Tree, leaf: int, classes: KeyClasses) -> tuple[list[int], list[Span]]:
+    """In which order rows of a leaf meet the others, and the branches they meet as one."""
+    order: list[int] = []
+    spans: list[Span] = []
+    for level in _met(tree, leaf):
+        left = list(level)
+        while left:
+            done = [leaf, *order]
+            near = (b for b in left if any(linked(i, done, classes) for i in leaves_of(b)))
+            branch = next(near, left[0])
+            left.remove(branch)
+            order += _connected(leaves_of(branch), done, classes)
+            if not isinstance(branch, int):
+                spans.append(Span(leaf, len(done) - 1, len(order) - 1, whole=True))
+    return order, spans
 
 
 def _met(tree: Tree, leaf: int) -> list[list[Tree]]:

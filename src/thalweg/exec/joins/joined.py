@@ -57,6 +57,7 @@ class Joined:
         self._want_ends = False
         self._readers: list[SubresultReader] = []
         self.pipelines = block.pipelines
+        keeper.keep_only(block.subresults)
         if block.subresults and keeper.usable:
             self._readers = [self._reader(s, keeper) for s in block.subresults]
         elif block.subresults:

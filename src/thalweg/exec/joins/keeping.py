@@ -42,14 +42,31 @@ class Keeper:
 
     def opened(self, subresult: Subresult, leaves: Mapping[int, Referable]) -> tuple[Kept, bool]:
         """What was kept, or something new (and that it is)."""
-        key = ("subresult", self.task, self.ctx.start, str(replace(subresult, limit=0)))
-        kept = self.ctx.cache.derived(key)
+        held, name = self._held(), _name(subresult)
+        kept = held.get(name)
         if kept is None or kept.until != self.ctx.since or not _followed(kept, leaves):
-            kept = Kept(subresult, self.ctx.since)
-            self.ctx.cache.remember(key, kept, 0)
+            kept = held[name] = Kept(subresult, self.ctx.since)
             return kept, True
         kept.subresult = subresult  # with what it may take now
         return kept, False
+
+    def keep_only(self, subresults: Sequence[Subresult]) -> None:
+        """What the plan does not look up any more is forgotten."""
+        held = self._held()
+        for name in set(held) - {_name(s) for s in subresults}:
+            del held[name]
+
+    def _held(self) -> dict[str, Kept]:
+        key = ("subresults", self.task, self.ctx.start)
+        held: dict[str, Kept] | None = self.ctx.cache.derived(key)
+        if held is None:
+            held = {}
+            self.ctx.cache.remember(key, held, 0)
+        return held
+
+
+def _name(subresult: Subresult) -> str:
+    return str(replace(subresult, limit=0))
 
 
 def _followed(kept: Kept, leaves: Mapping[int, Referable]) -> bool:
