@@ -17,9 +17,9 @@ from thalweg.adapt.joins.candidates import (
     candidates,
     compatible,
     prefix_sets,
-    satisfies_prefix,
     straddles,
 )
+from thalweg.plan.subresults import keeps_prefix
 
 
 @st.composite
@@ -115,8 +115,8 @@ def test_prefix_sets_are_those_of_the_definition(pipelines: Pipelines) -> None:
     every = chain.from_iterable(combinations(leaves, k) for k in range(2, len(leaves)))
     expected = [frozenset(s) for s in every if is_prefix_set(pipelines, frozenset(s))]
     assert prefix_sets(pipelines) == expected
-    assert all(satisfies_prefix(pipelines, s) for s in expected)
-    assert satisfies_prefix(pipelines, frozenset(leaves)), "the set of all leaves always does"
+    assert all(keeps_prefix(pipelines, s) for s in expected)
+    assert keeps_prefix(pipelines, frozenset(leaves)), "the set of all leaves always does"
 
 
 @settings(max_examples=300, deadline=None)

@@ -10,7 +10,7 @@ import pytest
 
 from thalweg.exec.joins.joined import Joined
 from thalweg.exec.joins.subresults import SubresultReader, key_hashes
-from thalweg.plan.physical import Block, Pipeline, Routing, RoutingKind
+from thalweg.plan.physical import Block, Pipeline
 from thalweg.plan.subresults import _Builder
 
 
@@ -83,5 +83,4 @@ class Inspector:
 
 def joining(block: Block, members: tuple[int, ...]) -> Pipeline:
     """The pipeline that joins some leaves from the rows of the first."""
-    routing = Routing(RoutingKind.SINGLE, ((),) * len(block.leaves))
-    return _Builder(block, routing, 0)._fill(set(members), [])
+    return _Builder(block, [None] * len(block.leaves))._fill(set(members), [])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +50,15 @@ class TaskContext:
     def begins(self) -> bool:
         """Whether the query starts in this epoch."""
         return self.start is not None and self.since <= self.start < self.until
+
+    @contextmanager
+    def counting_apart(self, name: str) -> Iterator[None]:
+        """What is counted meanwhile goes under one name: the answer did not need it."""
+        before = self.counts.copy()
+        yield
+        made = self.counts - before
+        self.counts.subtract(made)
+        self.counts[name] += sum(made.values())
 
     def vector(self, pack: Pack, name: str, dtype: DataType) -> Vector:
         key = (pack.name, name, dtype.name)

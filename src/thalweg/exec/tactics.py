@@ -109,11 +109,10 @@ class JoinTactic:
 @dataclass(frozen=True, slots=True)
 class Piece:
     """Some rows on their way through a pipeline: how many tuples came to each operator, and out of
-    the last, and what each took."""
+    the last."""
 
     rows: int
     handled: tuple[int, ...]
-    seconds: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +121,6 @@ class CacheSeen:
 
     lookups: int
     fills: int
-    deltas: int
-    entries: int
     bytes: int
 
 

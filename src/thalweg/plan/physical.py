@@ -231,6 +231,11 @@ class Block:
     plain: tuple[Pipeline, ...] = ()
 
     @property
+    def orders(self) -> dict[int, tuple[int, ...]]:
+        """Per leaf that brings changes the others as they are joined."""
+        return {p.leaf: p.order for p in self.pipelines}
+
+    @property
     def is_many_way(self) -> bool:
         """Whether it joins three leaves or more."""
         return len(self.leaves) > 2 and self.outer is None
@@ -332,6 +337,16 @@ class QueryPlan:
     @property
     def readings(self) -> tuple[Reading, ...]:
         return tuple(r for r in self.relations if isinstance(r, Reading))
+
+    def block(self, number: int) -> Block:
+        """The relation of this number, which is a block."""
+        found = self.relations[number]
+        assert isinstance(found, Block)
+        return found
+
+    def with_block(self, number: int, block: Block) -> QueryPlan:
+        relations = (*self.relations[:number], block, *self.relations[number + 1 :])
+        return replace(self, relations=relations)
 
     @property
     def blocks(self) -> tuple[Block, ...]:

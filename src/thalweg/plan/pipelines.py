@@ -52,7 +52,7 @@ def with_pipelines(
             place += isinstance(relation, Sequenced) and relation.leaf.is_stored
             found.append(relation)
             continue
-        routed = routes(relation.leaves, routing, place)
+        routed = _routes(relation.leaves, routing, place)
         place += sum(leaf.is_stored for leaf in relation.leaves)
         leaves = relation.leaves
         if orders.filters:
@@ -87,25 +87,19 @@ def orderable_pipelines(plan: QueryPlan) -> tuple[PipelineOf, ...]:
 
 
 def pipeline_of(plan: QueryPlan, which: PipelineOf) -> Pipeline:
-    block = plan.relations[which.relation]
-    assert isinstance(block, Block)
-    return next(p for p in block.pipelines if p.leaf == which.leaf)
+    return next(p for p in plan.block(which.relation).pipelines if p.leaf == which.leaf)
 
 
 def repiped(plan: QueryPlan, which: PipelineOf, order: Sequence[int]) -> QueryPlan:
     """The plan with one pipeline in another order, as far as keys allow it. Subresults that the
     relation kept are dropped: in another order they may hear no more of what changes."""
-    found = plan.relations[which.relation]
-    assert isinstance(found, Block)
-    block = without_subresults(found)
+    block = without_subresults(plan.block(which.relation))
     classes = KeyClasses(block.leaves, block.joins)
     probed = probe_order(which.leaf, len(block.leaves), classes, order)
-    routed = _routed(plan, which.relation)
+    routed = routed_by(plan, which.relation)
     fresh = pipeline(which.leaf, probed, block.leaves, classes, routed)
     pipelines = tuple(fresh if p.leaf == which.leaf else p for p in block.pipelines)
-    relations = list(plan.relations)
-    relations[which.relation] = replace(block, pipelines=pipelines)
-    return replace(plan, relations=tuple(relations))
+    return plan.with_block(which.relation, replace(block, pipelines=pipelines))
 
 
 def without_subresults(block: Block) -> Block:
@@ -116,7 +110,7 @@ def without_subresults(block: Block) -> Block:
     return replace(block, leaves=leaves, pipelines=block.plain, subresults=(), plain=())
 
 
-def _routed(plan: QueryPlan, number: int) -> list[tuple[str, ...] | None]:
+def routed_by(plan: QueryPlan, number: int) -> list[tuple[str, ...] | None]:
     """Per leaf of a relation the columns it is routed by."""
     place = sum(
         leaf.is_stored
@@ -124,12 +118,10 @@ def _routed(plan: QueryPlan, number: int) -> list[tuple[str, ...] | None]:
         if isinstance(relation, Reading)
         for leaf in relation.leaves
     )
-    block = plan.relations[number]
-    assert isinstance(block, Block)
-    return routes(block.leaves, plan.routing, place)
+    return _routes(plan.block(number).leaves, plan.routing, place)
 
 
-def routes(leaves: tuple[Leaf, ...], routing: Routing, place: int) -> list[tuple[str, ...] | None]:
+def _routes(leaves: tuple[Leaf, ...], routing: Routing, place: int) -> list[tuple[str, ...] | None]:
     routed: list[tuple[str, ...] | None] = []
     for leaf in leaves:
         by_key = leaf.is_stored and not leaf.is_table and routing.kind is RoutingKind.KEYS

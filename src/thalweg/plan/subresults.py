@@ -21,7 +21,6 @@ from thalweg.plan.physical import (
     Pipeline,
     Probe,
     QueryPlan,
-    Routing,
     Subresult,
 )
 from thalweg.plan.pipelines import (
@@ -30,7 +29,7 @@ from thalweg.plan.pipelines import (
     linked,
     pipeline,
     probe_order,
-    routes,
+    routed_by,
     without_subresults,
 )
 
@@ -69,8 +68,7 @@ def all_spans(block: Block, *, prefix: bool = False) -> list[Span]:
     changes come by."""
     if block.outer is not None:
         return []
-    orders = {p.leaf: p.order for p in block.pipelines}
-    found = []
+    orders, found = block.orders, []
     for leaf, order in orders.items():
         for first in range(len(order) - 1):
             for last in range(first + 1, len(order)):
@@ -134,37 +132,23 @@ def _key(classes: KeyClasses, before: set[int], members: set[int]) -> list[tuple
 
 def with_spans(plan: QueryPlan, relation: int, spans: Sequence[Span]) -> QueryPlan:
     """The plan with these spans of one relation kept, and no others."""
-    found = plan.relations[relation]
-    assert isinstance(found, Block)
-    block = without_subresults(found)
-    kept = {i for s in spans for i in _order(block, s.leaf)[s.first : s.last + 1]}
+    block = without_subresults(plan.block(relation))
+    kept = {i for s in spans for i in block.orders[s.leaf][s.first : s.last + 1]}
     leaves = tuple(leaf.tracked() if i in kept else leaf for i, leaf in enumerate(block.leaves))
-    builder = _Builder(replace(block, leaves=leaves), plan.routing, _place(plan, relation))
-    relations = list(plan.relations)
-    relations[relation] = builder.built(spans)
-    return replace(plan, relations=tuple(relations))
-
-
-def _order(block: Block, leaf: int) -> tuple[int, ...]:
-    return next(p.order for p in block.pipelines if p.leaf == leaf)
-
-
-def _place(plan: QueryPlan, relation: int) -> int:
-    """How many stored leaves come before those of a relation."""
-    before = plan.relations[:relation]
-    return sum(leaf.is_stored for r in before for leaf in getattr(r, "leaves", ()))
+    builder = _Builder(replace(block, leaves=leaves), routed_by(plan, relation))
+    return plan.with_block(relation, builder.built(spans))
 
 
 class _Builder:
-    def __init__(self, block: Block, routing: Routing, place: int) -> None:
+    def __init__(self, block: Block, routed: list[tuple[str, ...] | None]) -> None:
         self.block = block
         self.leaves = block.leaves
         self.classes = KeyClasses(block.leaves, block.joins)
-        self.routed = routes(block.leaves, routing, place)
+        self.routed = routed
         self.subresults: dict[tuple[tuple[int, ...], tuple[str, ...]], Subresult] = {}
 
     def built(self, spans: Sequence[Span]) -> Block:
-        orders = {p.leaf: p.order for p in self.block.pipelines}
+        orders = self.block.orders
         units: dict[int, list[int]] = {leaf: list(order) for leaf, order in orders.items()}
         for span in sorted(spans, key=lambda s: -s.first):
             order = orders[span.leaf]
@@ -250,9 +234,7 @@ class _Builder:
         return pipeline(start, order, leaves, inside, self.routed)
 
     def _pipeline(self, start: int, units: list[int], found: Sequence[Subresult]) -> Pipeline:
-        base = pipeline(
-            start, list(self._flat(units, found)), self.leaves, self.classes, self.routed
-        )
+        base = pipeline(start, self._flat(units, found), self.leaves, self.classes, self.routed)
         if all(u < len(self.leaves) for u in units):
             return base
         plain = {p.leaf: p for p in base.probes}

@@ -26,8 +26,7 @@ def leaves_of(tree: Tree) -> tuple[int, ...]:
 
 def with_tree(plan: QueryPlan, relation: int, tree: Tree) -> QueryPlan:
     """The plan that joins along a tree. Branches have to be linked by keys."""
-    block = plan.relations[relation]
-    assert isinstance(block, Block)
+    block = plan.block(relation)
     classes = KeyClasses(block.leaves, block.joins)
     spans: list[Span] = []
     for pipeline in block.pipelines:

@@ -356,14 +356,18 @@ def alive_pairs(  # type: ignore[no-untyped-def]
 def by_high_bits(values, bits):  # type: ignore[no-untyped-def]
     """Values by what their bits above the lowest say: (what, where they begin, how many, which, low
     bits of each), the last two in that order."""
-    most = np.int64(0)
+    if values.size == 0:
+        none = np.empty(0, np.int64)
+        return none, none, none, none, none
+    least = most = values[0] >> bits
     for i in range(values.size):
+        least = min(least, values[i] >> bits)
         most = max(most, values[i] >> bits)
-    count = np.zeros(most + 1, np.int64)
+    count = np.zeros(most - least + 1, np.int64)
     for i in range(values.size):
-        count[values[i] >> bits] += 1
+        count[(values[i] >> bits) - least] += 1
     what = np.flatnonzero(count)
-    next_ = np.zeros(most + 1, np.int64)
+    next_ = np.zeros(most - least + 1, np.int64)
     total = 0
     begin = np.empty(what.size, np.int64)
     for i in range(what.size):
@@ -374,11 +378,11 @@ def by_high_bits(values, bits):  # type: ignore[no-untyped-def]
     low = np.empty(values.size, np.int64)
     mask = (np.int64(1) << bits) - 1
     for i in range(values.size):
-        high = values[i] >> bits
+        high = (values[i] >> bits) - least
         which[next_[high]] = i
         low[next_[high]] = values[i] & mask
         next_[high] += 1
-    return what, begin, count[what], which, low
+    return what + least, begin, count[what], which, low
 
 
 @njit(cache=True, nogil=True)

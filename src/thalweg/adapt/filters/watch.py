@@ -3,6 +3,7 @@ the leaves that a pipeline probes."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -57,9 +58,9 @@ class OrderWatch(Reoptimizer[Order]):
     def plan(self) -> Order:
         return tuple(self.ordering.order)
 
+    @abstractmethod
     def applied(self, plan: QueryPlan) -> QueryPlan:
         """A query's plan with this order in it."""
-        raise NotImplementedError
 
     def name_of(self, number: int) -> str:
         """What statistics about one of those ordered are filed under."""

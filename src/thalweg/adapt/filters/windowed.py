@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from thalweg.adapt.filters.ordering import Order, Ordering, Settings, Stopwatch, dropped
 from thalweg.adapt.filters.static import cost_of
 from thalweg.adapt.filters.window import Drops, ProfileWindow
 from thalweg.exec.tactics import Observation
 
 
-class Windowed(Ordering):
+class Windowed(Ordering, ABC):
     """Takes rows into the window, has them counted, and checks the order."""
 
     profiles = True
@@ -33,10 +35,10 @@ class Windowed(Ordering):
             return None
         return cost_of(order, self.window.rows(), self.costs.per_row, round(self.window.passed))
 
+    @abstractmethod
     def _count(self, rows: Drops, expired: Drops) -> None:
         """Rows that entered the window, and rows that left it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _check(self) -> None:
         """Adopt another order if the window speaks for it."""
-        raise NotImplementedError

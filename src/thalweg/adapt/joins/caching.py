@@ -42,7 +42,7 @@ from thalweg.adapt.joins.memory import PagePool, priority
 from thalweg.adapt.joins.selection import select
 from thalweg.adapt.planlog import KEPT, PlanLog, Switch
 from thalweg.exec.tactics import JoinSeen, JoinTactic, Piece
-from thalweg.plan.physical import Block, Pipeline, QueryPlan
+from thalweg.plan.physical import Pipeline, QueryPlan
 from thalweg.plan.subresults import Span, key_of, may_be_kept, sources_of, with_spans
 
 
@@ -56,6 +56,10 @@ class _Profile:
     @staticmethod
     def of(operators: int) -> _Profile:
         return _Profile(Recent(), [Recent() for _ in range(operators + 1)])
+
+    def add(self, piece: Piece) -> None:
+        for recent, handled in zip(self.handled, piece.handled, strict=True):
+            recent.add(handled / piece.rows)
 
     @property
     def is_known(self) -> bool:
@@ -81,8 +85,8 @@ class CacheWatch:
         self.costs = costs or calibrated()
         self.pool = PagePool[Shared](memory // CACHE_PAGE, CACHE_PAGE)
         self._plan = plan
-        self._orders = _orders(plan, relation)
-        self._block = _block(plan, relation)
+        self._block = plan.block(relation)
+        self._orders = self._block.orders
         self._upkeep: dict[Segment, tuple[Pipeline, ...]] = {}
         self._profiles = {leaf: _Profile.of(len(o)) for leaf, o in self._orders.items()}
         self.states = CacheStates(self._candidates(), interval=CACHE_EPOCHS)
@@ -131,7 +135,7 @@ class CacheWatch:
             self._watch_apart(one)
         for pieces in _in_turn([p for one in seen for p in _flat(one)]):
             for leaf, piece in pieces:
-                self._add(leaf, piece)
+                self._profiles[leaf].add(piece)
             self._observe()
         self.states.tick(self._epochs)
         self.states.decide(self._chosen)
@@ -145,14 +149,7 @@ class CacheWatch:
                 (segment, pipeline.leaf), _Profile.of(len(pipeline.probes))
             )
             for piece in pieces:
-                self._note(profile, piece)
-
-    def _add(self, leaf: int, piece: Piece) -> None:
-        self._note(self._profiles[leaf], piece)
-
-    def _note(self, profile: _Profile, piece: Piece) -> None:
-        for recent, handled in zip(profile.handled, piece.handled, strict=True):
-            recent.add(handled / piece.rows)
+                profile.add(piece)
 
     def _watch_used(self, one: JoinSeen) -> None:
         for number, cache in one.caches.items():
@@ -236,7 +233,7 @@ class CacheWatch:
 
     def _pipelines_apart(self, segment: Segment) -> tuple[Pipeline, ...]:
         span = Span(segment.pipeline, segment.first, segment.last)
-        block = _block(with_spans(self._plan, self.relation, [span]), self.relation)
+        block = with_spans(self._plan, self.relation, [span]).block(self.relation)
         return block.subresults[0].upkeep
 
     def _chosen(self, considered: Sequence[Segment]) -> frozenset[Segment]:
@@ -275,12 +272,16 @@ class CacheWatch:
         if used == self._used:
             return False
         self._log(epoch, used)
+        self._use(used)
+        return True
+
+    def _use(self, used: tuple[Segment, ...]) -> None:
+        """From now on these; what others held is given back."""
         for gone in {s.shared for s in self._used} - {s.shared for s in used}:
             self.pool.release(gone)
             self._bytes.pop(gone, None)
         self._used = used
         self._missed = {s: m for s, m in self._missed.items() if s in used}
-        return True
 
     def _log(self, epoch: int, used: tuple[Segment, ...]) -> None:
         estimates = self.estimates()
@@ -318,7 +319,7 @@ class CacheWatch:
     def applied(self, plan: QueryPlan) -> QueryPlan:
         """The plan with the chosen caches, each within the memory that it gets."""
         plan = with_spans(plan, self.relation, [self._span(s) for s in self._used])
-        block = _block(plan, self.relation)
+        block = plan.block(self.relation)
         self._numbers = {
             s: next(
                 n
@@ -330,37 +331,27 @@ class CacheWatch:
         return plan
 
     def _span(self, segment: Segment) -> Span:
-        entries = self._distinct[segment].entries()
-        wanted = max(LEAST_BUCKETS, int(BUCKETS_PER_KEY * entries) if entries == entries else 0)
+        wanted = max(LEAST_BUCKETS, int(BUCKETS_PER_KEY * self._distinct[segment].entries()))
         buckets = 1 << (wanted - 1).bit_length()
         limit = self._limits.get(segment.shared, 0)
         return Span(segment.pipeline, segment.first, segment.last, False, buckets, limit)
 
     def is_of_other_orders(self, plan: QueryPlan) -> bool:
-        return _orders(plan, self.relation) != self._orders
+        return plan.block(self.relation).orders != self._orders
 
     def reordered(self, plan: QueryPlan) -> None:
         """Pipelines have changed: look for candidates anew."""
-        orders = _orders(plan, self.relation)
+        block = plan.block(self.relation)
+        orders = block.orders
         changed = [leaf for leaf in orders if orders[leaf] != self._orders[leaf]]
-        self._plan, self._orders, self._block = plan, orders, _block(plan, self.relation)
+        self._plan, self._orders, self._block = plan, orders, block
         for leaf in changed:
             self._profiles[leaf] = _Profile.of(len(orders[leaf]))
         found = self._candidates()
         self.states.reordered(found, changed)
         self._distinct = {s: self._distinct.get(s, NewKeyShare()) for s in self.states.states}
         used = self.states.used
-        self._used = tuple(s for s in self._used if s in used)
-
-
-def _block(plan: QueryPlan, relation: int) -> Block:
-    block = plan.relations[relation]
-    assert isinstance(block, Block)
-    return block
-
-
-def _orders(plan: QueryPlan, relation: int) -> dict[int, tuple[int, ...]]:
-    return {p.leaf: p.order for p in _block(plan, relation).pipelines}
+        self._use(tuple(s for s in self._used if s in used))
 
 
 def _flat(seen: JoinSeen) -> list[tuple[int, Piece]]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from thalweg.adapt.constants import CACHE_QUOTA
+from thalweg.plan.subresults import keeps_prefix
 
 Leaves = frozenset[int]
 Pipelines = Mapping[int, tuple[int, ...]]
@@ -67,15 +68,6 @@ class Segment:
 # -- ordinary caches -----------------------------------------------------------------------------
 
 
-def satisfies_prefix(pipelines: Pipelines, leaves: Leaves) -> bool:
-    """Whether each of these leaves meets all the others before it meets any other leaf. Leaves
-    without a pipeline never change."""
-    others = len(leaves) - 1
-    return all(
-        leaves - {leaf} == set(pipelines[leaf][:others]) for leaf in leaves if leaf in pipelines
-    )
-
-
 def prefix_sets(pipelines: Pipelines) -> list[Leaves]:
     """All sets of two leaves or more, short of all, that satisfy the prefix invariant.
 
@@ -87,7 +79,7 @@ def prefix_sets(pipelines: Pipelines) -> list[Leaves]:
         for leaf, order in pipelines.items()
         for count in range(1, len(order))
     }
-    found = [s for s in beginnings if satisfies_prefix(pipelines, s)]
+    found = [s for s in beginnings if keeps_prefix(pipelines, s)]
     return sorted(found, key=lambda s: (len(s), sorted(s)))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from thalweg.adapt.filters.ordering import Ordering
 from thalweg.adapt.filters.watch import OrderWatch
 from thalweg.adapt.planlog import PlanLog
-from thalweg.plan.physical import Block, QueryPlan
+from thalweg.plan.physical import QueryPlan
 from thalweg.plan.pipelines import PipelineOf, pipeline_of, repiped
 
 
@@ -20,8 +20,7 @@ class PipelineWatch(OrderWatch):
     def __init__(
         self, plan: QueryPlan, which: PipelineOf, ordering: Ordering, log: PlanLog
     ) -> None:
-        block = plan.relations[which.relation]
-        assert isinstance(block, Block)
+        block = plan.block(which.relation)
         self.which = which
         self.leaves = sorted(p.leaf for p in pipeline_of(plan, which).probes)
         texts = tuple(block.leaves[i].alias for i in self.leaves)

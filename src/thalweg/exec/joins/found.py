@@ -34,15 +34,16 @@ class Finder(Protocol):
     ) -> Found: ...
 
 
-class Probed(Protocol):
+class Unit(Protocol):
+    """What a probe meets: a leaf or a subresult."""
+
     def probe(
         self, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]
     ) -> Matches: ...
+    def has_null_keys(self, key: Key) -> bool: ...
 
 
-def find(
-    leaf: Probed, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]
-) -> Found:
+def find(leaf: Unit, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]) -> Found:
     """Look needles up in a leaf. Rows in packs are not touched until somebody asks for them."""
     if isinstance(leaf, Finder):
         return leaf.find(needles, key, want_ends, columns)

@@ -15,11 +15,12 @@ from thalweg.exec.filters import judge, reject
 from thalweg.exec.frame import Changes, concat_changes
 from thalweg.exec.joins.combinations import Combinations, combinations
 from thalweg.exec.joins.flow import Flow, stages
+from thalweg.exec.joins.found import Unit
 from thalweg.exec.joins.keeping import Keeper, Referable
 from thalweg.exec.joins.outer import look_up
 from thalweg.exec.joins.profile import profile
 from thalweg.exec.joins.subresults import SubresultReader, key_hashes, tracks_of
-from thalweg.exec.joins.twophases import TwoPhases, Unit
+from thalweg.exec.joins.twophases import TwoPhases
 from thalweg.exec.joins.watched import sampled, watched
 from thalweg.exec.keptleaf import KeptLeaf
 from thalweg.exec.leaf import AFTER_ALL, InstantSet, LeafReader, TimeLeaf

@@ -83,13 +83,10 @@ class Kept:
         self._stamp += 1
         at = self._bucket(hashes)
         self._keys[at], self._seconds[at], self._stamps[at] = hashes, seconds, self._stamp
-        self._add(found)
+        self.insert(found)
 
     def insert(self, found: Combinations) -> None:
         """Combinations that have appeared, to the entries of their keys where there are any."""
-        self._add(found)
-
-    def _add(self, found: Combinations) -> None:
         mine = np.flatnonzero(self.present(found.hashes, found.seconds))
         if not len(mine):
             return
@@ -118,7 +115,7 @@ class Kept:
     def _shrink(self) -> None:
         """Put entries out, the oldest first, until the rest is within the limit."""
         (part,) = self.parts
-        each = part.take(np.empty(0, np.int64)).bytes + part.bytes // max(len(part), 1)
+        each = part.bytes // max(len(part), 1)
         counts = np.bincount(self._bucket(part.hashes), minlength=len(self._stamps))
         there = np.flatnonzero(self._stamps)
         newest = there[np.argsort(-self._stamps[there], kind="stable")]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from time import perf_counter
-
 import numpy as np
 
 from thalweg.exec.frame import Changes, Ints
@@ -20,14 +18,20 @@ def profile(run: TwoPhases, tactic: JoinTactic, seen: JoinSeen) -> None:
     seen.rows[leaf] = seen.rows.get(leaf, 0) + rows
     if not tactic.least or not rows:
         return
-    counted = run.ctx.counts.copy()
-    chosen = _first_in_time(run.changes, max(tactic.least, int(tactic.share * rows)))
-    wanted = {n: k for n, k in enumerate(tactic.keys) if k[0] == leaf and k[1]}
     for number, (source, place, columns) in enumerate(tactic.keys):
         if source == leaf and not place:  # keys of the rows themselves: all of them are at hand
             frame = run.changes.frame
             arrays = [frame.columns[c].slice(0, _MOST_KEYS).to_arrow() for c in columns]
             seen.keys[number] = hash_columns(arrays, min(rows, _MOST_KEYS))
+    chosen = _first_in_time(run.changes, max(tactic.least, int(tactic.share * rows)))
+    with run.ctx.counting_apart(PROFILE_PROBES):
+        _through(run, tactic, chosen, seen)
+
+
+def _through(run: TwoPhases, tactic: JoinTactic, chosen: Ints, seen: JoinSeen) -> None:
+    """Some rows through the pipeline in pieces, and through those that would keep caches up."""
+    leaf = run.pipeline.leaf
+    wanted = {n: k for n, k in enumerate(tactic.keys) if k[0] == leaf and k[1]}
     for some in np.array_split(chosen, min(tactic.pieces, len(chosen))):
         watch = _Watch(wanted)
         run.sampled(some).results(run.wanted, watch)
@@ -40,11 +44,9 @@ def profile(run: TwoPhases, tactic: JoinTactic, seen: JoinSeen) -> None:
             watch = _Watch({})
             run.sampled(chosen, apart).results(run.wanted, watch)
             seen.upkeep.setdefault(number, []).append(watch.piece(len(chosen)))
-    made = run.ctx.counts - counted
-    run.ctx.counts.subtract(made)  # what the answer takes is counted apart
-    run.ctx.counts["profile probes"] += sum(made.values())
 
 
+PROFILE_PROBES = "profile probes"
 _MOST_KEYS = 1 << 16
 
 
@@ -63,19 +65,14 @@ class _Watch:
         self.keys: dict[int, Hashes] = {}
         self._wanted = wanted
         self._handled: list[int] = []
-        self._seconds: list[float] = []
-        self._begun = perf_counter()
 
     def __call__(self, place: int, out: Output) -> None:
-        if place:
-            self._seconds.append(perf_counter() - self._begun)
         self._handled.append(len(out))
         for number, (_, at, columns) in self._wanted.items():
             if at == place:
                 frame = out.frame(set(columns))
                 arrays = [frame.columns[c].to_arrow() for c in columns]
                 self.keys[number] = hash_columns(arrays, len(out))
-        self._begun = perf_counter()
 
     def piece(self, rows: int) -> Piece:
-        return Piece(rows, tuple(self._handled), tuple(self._seconds))
+        return Piece(rows, tuple(self._handled))

@@ -144,10 +144,7 @@ class SubresultReader:
         leave(self.kept, self.leaves)
         counts, alias = self.ctx.counts, self.subresult.alias
         counts[f"deltas:{alias}"] += len(self._appeared())
-        return CacheSeen(
-            self._lookups, len(self._asked[0]), len(self._appeared()), self.kept.entries,
-            self.kept.bytes,
-        )  # fmt: skip
+        return CacheSeen(self._lookups, len(self._asked[0]), self.kept.bytes)
 
 
 @dataclass(slots=True)

@@ -10,33 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge
 from thalweg.exec.frame import Changes, Frame, Ints
-from thalweg.exec.joins.found import Found, find
+from thalweg.exec.joins.found import Found, Unit, find
 from thalweg.exec.joins.keys import keyed_rows
 from thalweg.exec.joins.nodes import Node
 from thalweg.exec.joins.output import Output
-from thalweg.exec.leaf import Matches, Needles
+from thalweg.exec.leaf import Needles
 from thalweg.exec.tactics import DROPPED, PASSED, Verdicts
 from thalweg.exec.vector import Vector
 from thalweg.plan.expr import Predicate, columns_of
 from thalweg.plan.physical import Block, Pipeline, Probe
 from thalweg.store.hashing import Hashes
-from thalweg.store.packs import Key
-
-
-class Unit(Protocol):
-    """What a probe meets: a leaf or a subresult."""
-
-    def probe(
-        self, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]
-    ) -> Matches: ...
-    def has_null_keys(self, key: Key) -> bool: ...
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ from time import perf_counter
 import numpy as np
 
 from thalweg.exec.frame import Ints
+from thalweg.exec.joins.profile import PROFILE_PROBES
 from thalweg.exec.joins.twophases import TwoPhases
 from thalweg.exec.tactics import DROPPED, Observation, Tactic, Verdicts
 
@@ -14,8 +15,7 @@ from thalweg.exec.tactics import DROPPED, Observation, Tactic, Verdicts
 def watched(run: TwoPhases, tactic: Tactic) -> Observation:
     """Drop all rows without partners. A sample is looked up in every leaf first, along the path
     that leads there. Leaves are numbered in the order of FROM, the source left out."""
-    probes = run.pipeline.probes
-    numbers = {leaf: n for n, leaf in enumerate(sorted(p.leaf for p in probes))}
+    probes, numbers = run.pipeline.probes, _numbers(run)
     rows = len(run.changes)
     extra, extra_seconds, verdicts = _profile(run, numbers, _sample(tactic, rows))
     evaluated, survivors = np.zeros((2, len(probes)), np.int64)
@@ -37,8 +37,7 @@ def watched(run: TwoPhases, tactic: Tactic) -> Observation:
 
 def sampled(run: TwoPhases, tactic: Tactic) -> Observation | None:
     """What a pipeline would do to a sample of its rows, where it is not run leaf by leaf itself."""
-    probes = run.pipeline.probes
-    numbers = {leaf: n for n, leaf in enumerate(sorted(p.leaf for p in probes))}
+    probes, numbers = run.pipeline.probes, _numbers(run)
     sample = _sample(tactic, len(run.changes))
     if not len(sample):
         return None
@@ -53,6 +52,10 @@ def sampled(run: TwoPhases, tactic: Tactic) -> Observation | None:
         order, len(sample), evaluated, extra, spent, seconds, np.zeros(len(probes)), passed,
         verdicts[dropped], int(np.count_nonzero(~dropped)),
     )  # fmt: skip
+
+
+def _numbers(run: TwoPhases) -> dict[int, int]:
+    return {leaf: n for n, leaf in enumerate(sorted(p.leaf for p in run.pipeline.probes))}
 
 
 def _sample(tactic: Tactic, rows: int) -> Ints:
@@ -70,12 +73,9 @@ def _profile(
     if not len(sample):
         return np.zeros(count, np.int64), seconds, verdicts
     profiled = run.sampled(sample)
-    counted = run.ctx.counts.copy()
-    for probe in run.pipeline.probes:
-        begun = perf_counter()
-        verdicts[:, numbers[probe.leaf]] = profiled.verdict(probe)
-        seconds[numbers[probe.leaf]] = perf_counter() - begun
-    made = run.ctx.counts - counted
-    run.ctx.counts.subtract(made)  # what the answer takes is counted apart
-    run.ctx.counts["profile probes"] += sum(made.values())
+    with run.ctx.counting_apart(PROFILE_PROBES):
+        for probe in run.pipeline.probes:
+            begun = perf_counter()
+            verdicts[:, numbers[probe.leaf]] = profiled.verdict(probe)
+            seconds[numbers[probe.leaf]] = perf_counter() - begun
     return np.full(count, len(sample), np.int64), seconds, verdicts
