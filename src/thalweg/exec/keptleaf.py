@@ -166,7 +166,7 @@ class KeptLeaf:
         ts = np.full(len(rows), instant, np.int64)
         return Changes(self._frame.take(rows), ts, np.ones(len(rows), np.int8))
 
-    def follow(self, parts: Sequence[Combinations], member: int, since: int) -> bool:
+    def follow(self, parts: Sequence[Combinations], member: int) -> bool:
         """From ranks among the rows that the last epoch left to places in this content; rows whose
         ends are known by now may end combinations sooner."""
         for part in parts:

@@ -6,9 +6,9 @@ vanish (`departures`), and which rows with a given key are alive at given instan
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,10 @@ from thalweg.exec.frame import (
     concat_frames,
 )
 from thalweg.exec.joins.combinations import Combinations
+from thalweg.exec.joins.references import ROW_BITS, follow_merged
 from thalweg.exec.shared import SharedQuestions
 from thalweg.exec.vector import Vector
+from thalweg.exec.view import View
 from thalweg.plan.conjunctions import in_text_order
 from thalweg.plan.expr import Predicate
 from thalweg.plan.physical import REFERENCE, START, TRACKS, Leaf
@@ -77,11 +79,6 @@ class Matches:
     ends: Ints | None
 
 
-ROW_BITS = 32
-"""A reference is the number of a pack and, in its lower bits, the row."""
-_FEW = 64  # this many rows to a needle, and a directory beats going through them
-
-
 class LeafReader(Protocol):
     """What pipelines ask of a leaf."""
 
@@ -111,55 +108,6 @@ class InstantSet:
         if self.is_empty:
             return np.zeros(len(instants), np.bool_)
         return native.test_instants(self.bits, instants, self.base)  # type: ignore[no-any-return]
-
-
-@dataclass(slots=True)
-class View:
-    """The rows of one pack that pass a leaf's filters, within the task's share.
-
-    `hashes` is there when the share has a key; entries are then in (hash, time) order. `ascending`
-    says that `rows` are in the order of the pack.
-    """
-
-    pack: Pack
-    ts: Ints
-    rows: Ints | None
-    hashes: Hashes | None
-    erring: list[Reject]
-    ascending: bool
-    directory: tuple[Any, Any, Ints] | None = None
-
-    def matches(self, hashes: Hashes, low: Ints, high: Ints) -> tuple[Ints, Ints, int]:
-        """For each needle where its rows with low ≤ time ≤ high begin and how many they are, and
-        how many in all."""
-        assert self.hashes is not None
-        if len(hashes) * _FEW > len(self.ts) or not len(self.ts):
-            return native.match_ranges(hashes, low, high, self.hashes, self.ts)  # type: ignore[no-any-return]
-        if self.directory is None:
-            base, shift, starts = native.hash_directory(self.hashes)
-            self.directory = np.uint64(base), np.uint64(shift), starts
-        return native.match_few_ranges(  # type: ignore[no-any-return]
-            hashes, low, high, self.hashes, self.ts, *self.directory
-        )
-
-    def picked(self, positions: Ints) -> Ints:
-        return positions if self.rows is None else self.rows[positions]
-
-    def between(self, low: int, high: int) -> Ints:
-        """Positions with low ≤ time < high; a large pack is not searched for them."""
-        if not self.ascending or not self.pack.has_time_index:
-            return native.rows_between(self.ts, low, high)  # type: ignore[no-any-return]
-        found = self.pack.rows_between(low, high)
-        if self.rows is None or not len(self.rows):
-            return found if self.rows is None else self.rows
-        first, last = self.rows[0], self.rows[-1]
-        if last - first + 1 == len(self.rows):
-            inside: Ints = found[(found >= first) & (found <= last)] - first
-            return inside
-        at = np.searchsorted(self.rows, found)
-        here = at < len(self.rows)
-        here[here] = self.rows[at[here]] == found[here]
-        return at[here].astype(np.int64)
 
 
 class TimeLeaf:
@@ -370,17 +318,9 @@ class TimeLeaf:
             low = np.maximum(low, self.floor.now)
         return low, windows.latest_started(self.window, at - 1 if after else at)
 
-    def follow(self, parts: Sequence[Combinations], member: int, since: int) -> bool:
+    def follow(self, parts: Sequence[Combinations], member: int) -> bool:
         """Let references follow packs that were merged; False if some cannot."""
-        cache = self.ctx.cache
-        here = {cache.number_of(m.name) for m in self.packs}
-        if {n for part in parts for n in _packs(part.references[member])} <= here:
-            return True
-        moves: dict[int, tuple[int, Ints]] = {}
-        for meta in self.packs:
-            for old, rows in cache.open(meta.name).moved().items():
-                moves[cache.number_of(old)] = (cache.number_of(meta.name), rows)
-        return all(_follow(part, member, here, moves) for part in parts)
+        return follow_merged(self.ctx.cache, self.packs, parts, member)
 
     def leave(self, parts: Sequence[Combinations], member: int) -> None:
         """References to packs stay as they are."""
@@ -501,29 +441,6 @@ class TimeLeaf:
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
         return frame.take(back)
-
-
-def _packs(references: Ints) -> list[int]:
-    return np.unique(references >> ROW_BITS).tolist()  # type: ignore[no-any-return]
-
-
-def _follow(
-    part: Combinations, member: int, here: set[int], moves: Mapping[int, tuple[int, Ints]]
-) -> bool:
-    references = part.references[member]
-    packs = references >> ROW_BITS
-    moved = references.copy()
-    for old in set(_packs(references)) - here:
-        if old not in moves:
-            return False
-        new, rows = moves[old]
-        mine = np.flatnonzero(packs == old)
-        found = rows[references[mine] & (1 << ROW_BITS) - 1]
-        if (found < 0).any():
-            return False
-        moved[mine] = new << ROW_BITS | found
-    part.references[member] = moved
-    return True
 
 
 def _are_neighbours(rows: Ints) -> bool:

@@ -1,0 +1,51 @@
+"""References to rows in packs, and how they follow packs that are merged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from thalweg.exec.frame import Ints
+from thalweg.exec.joins.combinations import Combinations
+from thalweg.store.packs import PackCache, PackMeta
+
+ROW_BITS = 32
+"""A reference is the number of a pack and, in its lower bits, the row."""
+
+
+def follow_merged(
+    cache: PackCache, packs: Sequence[PackMeta], parts: Sequence[Combinations], member: int
+) -> bool:
+    """References of one member to the packs there are now; False if some have nowhere to go."""
+    here = {cache.number_of(m.name) for m in packs}
+    if {n for part in parts for n in _packs(part.references[member])} <= here:
+        return True
+    moves: dict[int, tuple[int, Ints]] = {}
+    for meta in packs:
+        for old, rows in cache.open(meta.name).moved().items():
+            moves[cache.number_of(old)] = (cache.number_of(meta.name), rows)
+    return all(_follow(part, member, here, moves) for part in parts)
+
+
+def _packs(references: Ints) -> list[int]:
+    return np.unique(references >> ROW_BITS).tolist()  # type: ignore[no-any-return]
+
+
+def _follow(
+    part: Combinations, member: int, here: set[int], moves: Mapping[int, tuple[int, Ints]]
+) -> bool:
+    references = part.references[member]
+    packs = references >> ROW_BITS
+    moved = references.copy()
+    for old in set(_packs(references)) - here:
+        if old not in moves:
+            return False
+        new, rows = moves[old]
+        mine = np.flatnonzero(packs == old)
+        found = rows[references[mine] & (1 << ROW_BITS) - 1]
+        if (found < 0).any():
+            return False
+        moved[mine] = new << ROW_BITS | found
+    part.references[member] = moved
+    return True
