@@ -16,8 +16,9 @@ from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge, reject
 from thalweg.exec.frame import Frame, Ints
 from thalweg.exec.keptleaf import Content, KeptLeaf, arriving_rows
-from thalweg.exec.leaf import AFTER_ALL, LeafReader, Needles, Share
+from thalweg.exec.leaf import AFTER_ALL, LeafReader, Needles
 from thalweg.exec.questions import Questions
+from thalweg.exec.share import Share
 from thalweg.exec.vector import Codes, Mask, Vector, from_arrow
 from thalweg.plan.expr import Member, Predicate, columns_of
 from thalweg.plan.physical import Leaf

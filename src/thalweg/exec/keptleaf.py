@@ -19,8 +19,9 @@ from thalweg.exec.filters import judge, reject
 from thalweg.exec.frame import Changes, Frame, Ints, empty_frame
 from thalweg.exec.groups import sort_into_runs
 from thalweg.exec.joins.combinations import Combinations
-from thalweg.exec.leaf import InstantSet, Matches, Needles, Share
+from thalweg.exec.leaf import InstantSet, Matches, Needles
 from thalweg.exec.lifetimes import in_stream_order, row_lifetimes, session_lifetimes
+from thalweg.exec.share import Share
 from thalweg.exec.vector import Vector, arrow_vector, from_arrow
 from thalweg.plan.logical import KeptWindow, SessionWindow
 from thalweg.plan.physical import TRACKS, Leaf
@@ -84,7 +85,7 @@ class KeptLeaf:
         table = pack.table.select([*self.names, TIME])
         if not self.share.key:
             return table
-        rows = pack.index(self.share.key).within(self.share.low, self.share.high).rows
+        rows = self.share.index(pack, self.share.key).rows
         return table if rows is None else table.take(pa.array(rows))
 
     def _ordered(self, table: pa.Table, before: int) -> Content:
@@ -247,10 +248,9 @@ def arriving_rows(
     rows: Ints | None = None
     ts = pack.ts
     if share.key:
-        index = pack.index(share.key).within(share.low, share.high)
+        index = share.index(pack, share.key)
         rows, ts = index.rows, index.ts
     elif share.parts > 1:
-        low, high = (len(pack) * p // share.parts for p in (share.part, share.part + 1))
-        rows, ts = np.arange(low, high), ts[low:high]
+        rows, ts = share.slice(pack)
     found = native.rows_between(ts, ctx.since, ctx.until)
     return table.take(pa.array(found if rows is None else rows[found]))

@@ -26,6 +26,7 @@ from thalweg.exec.frame import (
 )
 from thalweg.exec.joins.combinations import Combinations
 from thalweg.exec.joins.references import ROW_BITS, follow_merged
+from thalweg.exec.share import Share
 from thalweg.exec.shared import SharedQuestions
 from thalweg.exec.vector import Vector
 from thalweg.exec.view import View
@@ -35,18 +36,7 @@ from thalweg.plan.physical import REFERENCE, START, TRACKS, Leaf
 from thalweg.plan.types import BIGINT
 from thalweg.store import native
 from thalweg.store.hashing import Hashes
-from thalweg.store.packs import FULL_RANGE, Key, Pack, PackMeta
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """The part of the rows that a task reads: a range of hashes of `key`, or every n-th slice."""
-
-    key: Key
-    low: int = FULL_RANGE[0]
-    high: int = FULL_RANGE[1]
-    part: int = 0
-    parts: int = 1
+from thalweg.store.packs import Key, Pack, PackMeta
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +216,7 @@ class TimeLeaf:
                 rows = view.picked(positions)
                 frames.append(self._frame(view.pack, rows, self._columns))
                 times.append(view.ts[positions])
-            if note_rejects:
+            if note_rejects and self.share.reports:
                 self._note_rejects(view, low, high)
         return frames, times
 
@@ -363,16 +353,11 @@ class TimeLeaf:
     def _unfiltered(self, pack: Pack, key: Key, keyed: bool) -> View:
         ts, rows, hashes, ascending = pack.ts, None, None, True
         if key or keyed:
-            index = pack.index(key)
-            ascending = index.rows is None
-            if key == self.share.key:
-                index = index.within(self.share.low, self.share.high)
+            ascending = pack.index(key).rows is None
+            index = self.share.index(pack, key)
             ts, rows, hashes = index.ts, index.rows, index.hashes
         elif self.share.parts > 1:
-            cuts = [
-                len(pack) * p // self.share.parts for p in (self.share.part, self.share.part + 1)
-            ]
-            rows, ts = np.arange(*cuts), ts[cuts[0] : cuts[1]]
+            rows, ts = self.share.slice(pack)
         return View(pack, ts, rows, hashes, [], ascending)
 
     def _filtered(self, view: View, predicates: Sequence[Predicate]) -> View:

@@ -37,9 +37,10 @@ from thalweg.exec.instantleaf import InstantLeaf
 from thalweg.exec.joins.joined import Joined
 from thalweg.exec.joins.keeping import Keeper
 from thalweg.exec.keptleaf import KeptLeaf, arriving_rows
-from thalweg.exec.leaf import Floor, InstantSet, LeafReader, Share, TimeLeaf
+from thalweg.exec.leaf import Floor, InstantSet, LeafReader, TimeLeaf
 from thalweg.exec.netting import net
 from thalweg.exec.sequenced import sequence
+from thalweg.exec.share import Ranges, Share, share_of
 from thalweg.exec.shared import Common
 from thalweg.exec.tactics import JoinTactic, Seen, Subject, Tactic
 from thalweg.exec.vector import from_arrow
@@ -52,10 +53,9 @@ from thalweg.plan.physical import (
     Merged,
     QueryPlan,
     Reading,
-    RoutingKind,
     Sequenced,
 )
-from thalweg.store.packs import FULL_RANGE, TIME, Key, PackCache, PackMeta, arrange, write_pack
+from thalweg.store.packs import TIME, Key, PackCache, PackMeta, arrange, write_pack
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,8 @@ class StepTask:
     `packs` are per leaf of the plan; `state` maps slots (see `exec/slots.py`) to packs, oldest
     first. `start` is the query's first instant, None while there is none. `floors` are streams
     whose oldest rows are given up, with the floor before this step and the floor now. `tactics`
-    order conjunctions while the step runs; `common` predicates are asked by other queries too.
+    order conjunctions while the step runs; `ranges` are the hashes of its share along each axis of
+    the routing; `common` predicates are asked by other queries too.
     """
 
     query: str
@@ -75,8 +76,7 @@ class StepTask:
     start: int | None
     packs: tuple[tuple[PackMeta, ...], ...]
     state: Mapping[str, tuple[StatePack, ...]]
-    low: int = FULL_RANGE[0]
-    high: int = FULL_RANGE[1]
+    ranges: Ranges = ()
     part: int = 0
     parts: int = 1
     prefix: str = ""
@@ -172,9 +172,7 @@ class _Step:
         leaf = relation.leaf
         if leaf.source is None:
             packs = self.task.packs[self._places[number, 0]]
-            tables = [
-                arriving_rows(self.ctx, leaf.stream_columns, meta, Share(())) for meta in packs
-            ]
+            tables = [arriving_rows(self.ctx, leaf.stream_columns, meta, Share()) for meta in packs]
             tables = [self._passing(leaf, t) for t in tables if t.num_rows]
         else:
             emitted = self._stream_of(number, 0, leaf)
@@ -211,7 +209,7 @@ class _Step:
             leaves[i] = self._leaf(number, block, i, leaves)
         task = self.task
         keeper = Keeper(
-            self.ctx, (task.query, number, task.low, task.high, task.part, task.parts),
+            self.ctx, (task.query, number, task.ranges, task.part, task.parts),
             not task.floors,
         )  # fmt: skip
         joined = Joined(self.ctx, number, block, [leaves[i] for i in range(len(leaves))], keeper)
@@ -305,7 +303,8 @@ class _Step:
         if leaf.is_table and leaf.changes:
             follows = all(p.leaf != i for p in block.pipelines)
             return VersionedLeaf(self.ctx, leaf, i, self.task.packs[place], follows)
-        share = self._share(place)
+        task = self.task
+        share = share_of(self.plan, place, task.ranges, task.part, task.parts)
         if leaf.members:
             return self._instant(number, i, leaf, share, others)
         if leaf.keeps_rows:
@@ -366,8 +365,8 @@ class _Step:
             self.result.state[name] = StatePack(meta)
             stored.append(meta)
         if leaf.keeps_rows:
-            return self._kept(number, i, leaf, stored, Share(()))
-        return TimeLeaf(self.ctx, leaf, i, stored, Share(()))
+            return self._kept(number, i, leaf, stored, Share())
+        return TimeLeaf(self.ctx, leaf, i, stored, Share())
 
     def _stream_of(self, number: int, i: int, leaf: Leaf) -> Changes:
         """What the relation below a leaf emits in this epoch."""
@@ -381,16 +380,6 @@ class _Step:
                 found = select_sign(changes, leaf.emits)
             self._streams[number, i] = found
         return self._streams[number, i]
-
-    def _share(self, place: int) -> Share:
-        key: Key = self.plan.routing.columns[place]
-        if self.plan.leaves[place].is_table and not key:
-            return Share(())
-        if self.plan.routing.kind is RoutingKind.KEYS:
-            return Share(key, self.task.low, self.task.high)
-        if self.plan.routing.kind is RoutingKind.ANY:
-            return Share((), part=self.task.part, parts=self.task.parts)
-        return Share(())
 
     # -- writing -----------------------------------------------------------------------------
 

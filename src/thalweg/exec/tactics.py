@@ -109,10 +109,11 @@ class JoinTactic:
 @dataclass(frozen=True, slots=True)
 class Piece:
     """Some rows on their way through a pipeline: how many tuples came to each operator, and out of
-    the last."""
+    the last; and how many each of them `tried`, of which predicates may have left fewer."""
 
     rows: int
     handled: tuple[int, ...]
+    tried: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +127,13 @@ class CacheSeen:
 
 @dataclass(slots=True)
 class JoinSeen:
-    """What a task has seen of a join in an epoch. `keys` are hashes of what caches would be asked
-    for, by number; `upkeep` what pipelines apart would do, by number; `caches` are the subresults
-    of the plan, by number."""
+    """What a task has seen of a join in an epoch. `rows` came to each pipeline as they appeared,
+    and as many as `left` as they vanished. `keys` are hashes of what caches would be asked for, by
+    number; `upkeep` what pipelines apart would do, by number; `caches` are the subresults of the
+    plan, by number."""
 
     rows: dict[int, int] = field(default_factory=dict)
+    left: dict[int, int] = field(default_factory=dict)
     pieces: dict[int, list[Piece]] = field(default_factory=dict)
     keys: dict[int, npt.NDArray[np.uint64]] = field(default_factory=dict)
     upkeep: dict[int, list[Piece]] = field(default_factory=dict)

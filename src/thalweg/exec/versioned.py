@@ -15,8 +15,8 @@ from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge
 from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME, Frame, Ints
 from thalweg.exec.keptleaf import Content, KeptLeaf
-from thalweg.exec.leaf import Share
 from thalweg.exec.ordering import row_codes
+from thalweg.exec.share import Share
 from thalweg.exec.vector import arrow_vector
 from thalweg.plan.physical import Leaf
 from thalweg.store.packs import PackMeta
@@ -84,7 +84,7 @@ class VersionedLeaf(KeptLeaf):
     def __init__(
         self, ctx: TaskContext, leaf: Leaf, position: int, packs: Sequence[PackMeta], follows: bool
     ) -> None:
-        super().__init__(ctx, leaf, -1 if follows else position, packs, Share(()), ())
+        super().__init__(ctx, leaf, -1 if follows else position, packs, Share(), ())
 
     def _loaded(self, packs: Sequence[PackMeta], state: Sequence[PackMeta]) -> Content:
         table = pa.concat_tables([self.ctx.cache.open(m.name).table for m in packs])

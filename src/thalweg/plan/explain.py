@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from thalweg.plan.bounded import Verdict
+from thalweg.plan.cubes import replication, shape
 from thalweg.plan.expr import Predicate
 from thalweg.plan.physical import (
     Block,
@@ -114,16 +115,31 @@ def _leaf(leaf: Leaf, notes: dict[str, str]) -> list[str]:
 
 def _routing(plan: QueryPlan) -> str:
     routing = plan.routing
-    if routing.kind is RoutingKind.KEYS:
-        keys = ", ".join(
+    axes = [
+        ", ".join(
             f"{leaf.alias}.{c}"
-            for leaf, columns in zip(plan.leaves, routing.columns, strict=True)
+            for leaf, columns in zip(plan.leaves, axis, strict=True)
             for c in columns
         )
-        return f"routing: by {keys} over 256 buckets, replication 1"
+        for axis in routing.axes
+    ]
+    if routing.kind is RoutingKind.KEYS:
+        return f"routing: by {axes[0]} over 256 buckets, replication 1"
+    if routing.kind is RoutingKind.CUBE:
+        return f"routing: a grid by {' x '.join(f'({axis})' for axis in axes)}, {_replicated(plan)}"
     if routing.kind is RoutingKind.ANY:
         return "routing: any split, replication 1"
     return f"routing: one bucket ({routing.reason})"
+
+
+def _replicated(plan: QueryPlan) -> str:
+    """What a row costs on grids of some sizes: how many depends on where the plan runs."""
+    shown = []
+    for tasks in (2, 8, 32):
+        sizes = shape(plan.routing, plan.stream_leaves, tasks)
+        copies = replication(plan.routing, plan.stream_leaves, sizes)
+        shown.append(f"{copies:.3g} on {tasks} tasks ({' x '.join(map(str, sizes))})")
+    return f"replication {', '.join(shown)}"
 
 
 def _order(plan: QueryPlan) -> list[str]:

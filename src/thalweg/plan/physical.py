@@ -191,17 +191,23 @@ class RoutingKind(Enum):
     """How a fragment's rows are split over tasks."""
 
     KEYS = "keys"
+    CUBE = "cube"
     ANY = "any"
     SINGLE = "one bucket"
 
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """`columns` holds, per leaf, the stream's columns that are hashed; () reads everything."""
+    """Tasks form a grid. Each of its `axes` names, per leaf, the stream's columns that are hashed;
+    with () a leaf's rows go to every task along it."""
 
     kind: RoutingKind
-    columns: tuple[tuple[str, ...], ...]
+    axes: tuple[tuple[tuple[str, ...], ...], ...] = ()
     reason: str = ""
+
+    def keys_of(self, place: int) -> tuple[tuple[str, ...], ...]:
+        """The keys a leaf is split by."""
+        return tuple(axis[place] for axis in self.axes if axis[place])
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +323,7 @@ Reading = Block | Sequenced
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """All decisions for one query. `routing.columns` belong to `leaves`, one for one."""
+    """All decisions for one query. The axes of `routing` belong to `leaves`, one for one."""
 
     relations: tuple[Relation, ...]
     kind: EmitKind

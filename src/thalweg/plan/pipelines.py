@@ -125,7 +125,7 @@ def _routes(leaves: tuple[Leaf, ...], routing: Routing, place: int) -> list[tupl
     routed: list[tuple[str, ...] | None] = []
     for leaf in leaves:
         by_key = leaf.is_stored and not leaf.is_table and routing.kind is RoutingKind.KEYS
-        routed.append(routing.columns[place] if by_key else None)
+        routed.append(routing.axes[0][place] if by_key else None)
         place += leaf.is_stored
     return routed
 

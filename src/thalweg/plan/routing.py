@@ -1,8 +1,8 @@
 """How rows are split over tasks.
 
-A block by itself may be routed by several columns at once. A plan of several relations is routed by
-one column of each stream, found by following columns upwards: rows that may meet, be grouped or
-cancel must be equal in it.
+A block by itself may be routed by several columns at once, or by each along an axis of a grid. A
+plan of several relations is routed by one column of each stream, found by following columns
+upwards: rows that may meet, be grouped or cancel must be equal in it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from thalweg.plan.classes import KeyClasses
+from thalweg.plan.cubes import cube_routing
 from thalweg.plan.expr import Column, Predicate
 from thalweg.plan.logical import EmitKind, KeptWindow
 from thalweg.plan.physical import (
@@ -30,9 +31,8 @@ def route_block(
 ) -> Routing:
     """The routing of a query that is one block over streams and tables."""
     leaves, grouping = block.leaves, block.grouping
-    nothing: tuple[tuple[str, ...], ...] = ((),) * len(leaves)
     if kind is EmitKind.RSTREAM:
-        return Routing(RoutingKind.SINGLE, nothing, "RSTREAM repeats the whole relation")
+        return Routing(RoutingKind.SINGLE, reason="RSTREAM repeats the whole relation")
     classes = KeyClasses(leaves, predicates)
     # a table that changes meets the streams as a stream does, though every task has all of it
     streams = [i for i, leaf in enumerate(leaves) if not leaf.is_table or leaf.changes]
@@ -45,10 +45,23 @@ def route_block(
                 else ()
                 for i, leaf in enumerate(leaves)
             )
-            return Routing(RoutingKind.KEYS, columns)
+            return Routing(RoutingKind.KEYS, (columns,))
     if grouping is None and not netting and len(streams) == 1 and not leaves[streams[0]].keeps_rows:
-        return Routing(RoutingKind.ANY, nothing)
-    return Routing(RoutingKind.SINGLE, nothing, _why_single(leaves, classes, streams, grouping))
+        return Routing(RoutingKind.ANY)
+    cube = cube_routing(block, classes, _kept_together(visible, grouping, netting))
+    if cube is not None:
+        return cube
+    return Routing(RoutingKind.SINGLE, reason=_why_single(leaves, classes, streams, grouping))
+
+
+def _kept_together(
+    visible: frozenset[str], grouping: Grouping | None, netting: bool
+) -> list[frozenset[str]]:
+    """Sets of columns, rows equal in which belong into one task."""
+    found = [visible] if netting else []
+    if grouping is not None:
+        found.append(frozenset(k.expr.name for k in grouping.keys if isinstance(k.expr, Column)))
+    return found
 
 
 def _candidates(
@@ -151,15 +164,14 @@ def route_relations(
     leaves = [
         leaf for r in relations if isinstance(r, Reading) for leaf in r.leaves if leaf.is_stored
     ]
-    nothing: tuple[tuple[str, ...], ...] = ((),) * len(leaves)
     if kind is EmitKind.RSTREAM:
-        return Routing(RoutingKind.SINGLE, nothing, "RSTREAM repeats the whole relation")
+        return Routing(RoutingKind.SINGLE, reason="RSTREAM repeats the whole relation")
     if any(leaf.emits for r in relations if isinstance(r, Reading) for leaf in r.leaves):
-        return Routing(RoutingKind.SINGLE, nothing, "a stream that a subquery emits is kept whole")
+        return Routing(RoutingKind.SINGLE, reason="a stream that a subquery emits is kept whole")
     if any(leaf.changes for leaf in leaves):
-        return Routing(RoutingKind.SINGLE, nothing, "a table that changes may meet any row")
+        return Routing(RoutingKind.SINGLE, reason="a table that changes may meet any row")
     if not netting and all(_passes_through(r) for r in relations):
-        return Routing(RoutingKind.ANY, nothing)
+        return Routing(RoutingKind.ANY)
     carried: list[list[_Carrier]] = []
     first = 0
     for relation, own in zip(relations, predicates, strict=True):
@@ -174,8 +186,8 @@ def route_relations(
         if carrier.shown or not netting:
             routed = dict(carrier.columns)
             columns = tuple((routed[i],) if i in routed else () for i in range(len(leaves)))
-            return Routing(RoutingKind.KEYS, columns)
-    return Routing(RoutingKind.SINGLE, nothing, "no column of each stream keeps all that may meet")
+            return Routing(RoutingKind.KEYS, (columns,))
+    return Routing(RoutingKind.SINGLE, reason="no column of each stream keeps all that may meet")
 
 
 def _passes_through(relation: Relation) -> bool:

@@ -11,6 +11,7 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from typing import Protocol
 from urllib.parse import quote
 
@@ -21,11 +22,13 @@ from thalweg.exec import slots
 from thalweg.exec.aggregate import OPENS
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.jobs import Job, Result, UpkeepFailed
+from thalweg.exec.share import Ranges
 from thalweg.exec.shared import Common, common_predicates
 from thalweg.exec.step import StepResult, StepTask
 from thalweg.exec.tactics import Seen
 from thalweg.exec.upkeep import FoldResult, MergeResult
 from thalweg.plan.catalog import SYSSTREAM, Catalog
+from thalweg.plan.cubes import shape
 from thalweg.plan.physical import Leaf, QueryPlan, RoutingKind
 from thalweg.plan.query import QueryOptions
 from thalweg.runtime import watermarks
@@ -44,7 +47,7 @@ from thalweg.runtime.state import FAILED, RUNNING, EngineState, QueryState, Stre
 from thalweg.runtime.sysstream import SysStream
 from thalweg.store.log import LogEntry
 from thalweg.store.manifest import State, commit_manifest
-from thalweg.store.packs import FULL_RANGE, Key, PackMeta, hash_ranges
+from thalweg.store.packs import Key, PackMeta, hash_ranges
 from thalweg.store.storage import Storage
 
 log = logging.getLogger("thalweg")
@@ -123,9 +126,9 @@ class Coordinator:
         """Key indexes wanted on a stream's packs, the most used first."""
         wanted: Counter[Key] = Counter()
         for plan in self.plans.values():
-            for columns, leaf in zip(plan.routing.columns, plan.leaves, strict=True):
-                if columns and leaf.relation == stream and not leaf.is_table:
-                    wanted[columns] += 2
+            for place, leaf in enumerate(plan.leaves):
+                if leaf.relation == stream and not leaf.is_table:
+                    wanted.update(dict.fromkeys(plan.routing.keys_of(place), 2))
             for block in plan.blocks:
                 for probe in block.leaf_probes:
                     leaf = block.leaves[probe.leaf]
@@ -303,13 +306,11 @@ class Coordinator:
         packs = tuple(self._visible(plan, i, query) for i in range(len(plan.leaves)))
         if query.start is None:
             query.start = self._start(plan, packs, until)
-        ranges = [FULL_RANGE]
-        if plan.routing.kind is not RoutingKind.SINGLE:
-            ranges = hash_ranges(self.parts)
+        ranges = self._ranges(plan)
         state = {slot: tuple(found) for slot, found in query.slots.items()}
         return [
             StepTask(
-                name, plan, query.frontier, until, query.start, packs, state, low, high, i,
+                name, plan, query.frontier, until, query.start, packs, state, own, i,
                 len(ranges), self._prefix(f"q/{quote(name, safe='')}"), number,
                 tuple(
                     (s, *query.evicted.get(s, (floor, floor))) for s, floor in query.floors.items()
@@ -317,8 +318,17 @@ class Coordinator:
                 self.adaptation.tactics(name, number, i),
                 self._common,
             )
-            for i, (low, high) in enumerate(ranges)
+            for i, own in enumerate(ranges)
         ]  # fmt: skip
+
+    def _ranges(self, plan: QueryPlan) -> list[Ranges]:
+        """Per task of a query the hashes it reads along each axis."""
+        if plan.routing.kind is RoutingKind.SINGLE:
+            return [()]
+        if plan.routing.kind is RoutingKind.CUBE:
+            sizes = shape(plan.routing, plan.stream_leaves, self.parts)
+            return list(product(*map(hash_ranges, sizes)))
+        return [(one,) for one in hash_ranges(self.parts)]
 
     def _visible(self, plan: QueryPlan, i: int, query: QueryState) -> tuple[PackMeta, ...]:
         leaf = plan.leaves[i]

@@ -21,8 +21,8 @@ _COLUMNS = ("k", "x", "c", "d", "e", "f", "g")
 _ROWS = {2: 24, 3: 18, 4: 14, 5: 11, 6: 9, 7: 8}
 
 
-def random_join(seed: int, sources: int | None = None) -> Case:
-    """One random query over one random join graph."""
+def random_join(seed: int, sources: int | None = None, timed: bool = False) -> Case:
+    """One random query over one random join graph; `timed` leaves windows over rows out."""
     rng = Random(f"join graph {seed}")
     count = sources or rng.choice((2, 3, 3, 4, 4, 5, 6, 7))
     shape = rng.choice(SHAPES)
@@ -37,7 +37,7 @@ def random_join(seed: int, sources: int | None = None) -> Case:
             texts.append(f"fixed s{i}")
             features.add("table")
             continue
-        window, text = _window(rng, count)
+        window, text = _window(rng, count, timed)
         features.add(window)
         texts.append(f"{name} {text} s{i}")
     emit = rng.choice(EMITS)
@@ -48,6 +48,9 @@ def random_join(seed: int, sources: int | None = None) -> Case:
         where.append(f"s{i}.v <= s{j}.v + 2")
         features.add("residual")
     shown = ", ".join(f"s{i}.v AS v{i}" for i in range(count))
+    if Random(f"keys {seed}").random() < 0.5:  # results are then told apart by their keys
+        shown += "".join(f", s{i}.{c} AS {c}{n}" for n, (i, _, c) in enumerate(edges))
+        features.add("keys shown")
     sql = f"SELECT {emit} {shown} FROM {', '.join(texts)} WHERE {' AND '.join(where)}"
     if "unbounded" in features:
         sql += " WITH (unbounded = true)"
@@ -82,11 +85,13 @@ def _names(rng: Random, count: int, features: set[str]) -> list[str]:
     return names
 
 
-def _window(rng: Random, count: int) -> tuple[str, str]:
+def _window(rng: Random, count: int, timed: bool) -> tuple[str, str]:
     most = 6 if count < 4 else 3
     kind = rng.choice(("range", "range", "range", "rows", "rows", "partition", "now", "slide"))
     if rng.random() < 0.05 and count < 4:
         kind = "unbounded"
+    if timed and kind in ("rows", "partition"):
+        kind = "range"
     size = rng.randint(1, most)
     text = {
         "range": f"[RANGE {2 * size} MICROSECONDS]",

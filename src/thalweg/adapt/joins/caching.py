@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from math import isnan
 
 from thalweg.adapt.constants import (
@@ -51,15 +50,24 @@ class _Profile:
     """The last observations of one pipeline, per row of its source."""
 
     rows: Recent
+    left: Recent
     handled: list[Recent]
+    tried: list[Recent]
 
     @staticmethod
     def of(operators: int) -> _Profile:
-        return _Profile(Recent(), [Recent() for _ in range(operators + 1)])
+        handled = [Recent() for _ in range(operators + 1)]
+        return _Profile(Recent(), Recent(), handled, [Recent() for _ in range(operators)])
 
     def add(self, piece: Piece) -> None:
-        for recent, handled in zip(self.handled, piece.handled, strict=True):
-            recent.add(handled / piece.rows)
+        counts = [*piece.handled, *piece.tried]
+        for recent, count in zip([*self.handled, *self.tried], counts, strict=True):
+            recent.add(count / piece.rows)
+
+    @property
+    def passes(self) -> float:
+        """How often a row goes through: when it appears, and maybe when it vanishes."""
+        return 1.0 + (self.left.mean / self.rows.mean if self.rows.mean else 0.0)
 
     @property
     def is_known(self) -> bool:
@@ -128,6 +136,7 @@ class CacheWatch:
         asked = self._asked()
         for leaf, profile in self._profiles.items():
             profile.rows.add(sum(one.rows.get(leaf, 0) for one in seen))
+            profile.left.add(sum(one.left.get(leaf, 0) for one in seen))
         for one in seen:
             for number, hashes in one.keys.items():
                 self._distinct[asked[number]].add(hashes)
@@ -174,7 +183,8 @@ class CacheWatch:
             return None
         operators = {leaf: self._operators(p) for leaf, p in self._profiles.items()}
         outputs = {leaf: p.rows.mean * p.handled[-1].mean for leaf, p in self._profiles.items()}
-        found = Estimates(self._orders, operators, outputs, {})
+        passes = {leaf: p.passes for leaf, p in self._profiles.items()}
+        found = Estimates(self._orders, operators, outputs, {}, passes=passes)
         caches = {s: self._cache(s, found) for s in self.states.states}
         apart = {s: self._kept_up(s) for s in self._upkeep}
         known = {
@@ -183,7 +193,7 @@ class CacheWatch:
             if not isnan(c.miss_prob) and (s not in apart or apart[s] is not None)
         }
         told = {s: a for s, a in apart.items() if a is not None}
-        return Estimates(self._orders, operators, outputs, known, told)
+        return replace(found, caches=known, apart=told)
 
     def _kept_up(self, segment: Segment) -> Apart | None:
         """What the pipelines apart of a cache bring and take an epoch; None if it is not known."""
@@ -200,8 +210,8 @@ class CacheWatch:
     def _operators(self, profile: _Profile, rows: float | None = None) -> tuple[Operator, ...]:
         rows = profile.rows.mean if rows is None else rows
         found = []
-        for before, after in pairwise(profile.handled):
-            made = after.mean / before.mean if before.mean else 0.0
+        for before, tried in zip(profile.handled[:-1], profile.tried, strict=True):
+            made = tried.mean / before.mean if before.mean else 0.0
             found.append(Operator(rows * before.mean, self.costs.probe + self.costs.made * made))
         return tuple(found)
 
@@ -211,7 +221,8 @@ class CacheWatch:
         if self.states.states.get(segment) is State.USED and missed is not None and missed.count:
             miss = missed.mean
         else:
-            miss = self._distinct[segment].miss_probability()
+            # what is asked for again when it vanishes has been asked for before
+            miss = self._distinct[segment].miss_probability() / e.passes_of(segment.pipeline)
         asked = e.rate_after(segment.pipeline, segment.first)
         size = e.rate_after(segment.pipeline, segment.last + 1) / asked if asked else 0.0
         return CacheEstimate(miss, costs.lookup + size * costs.found, costs.update)

@@ -49,13 +49,18 @@ class Apart:
 class Estimates:
     """All that caches are chosen by. Rates are those of pipelines without caches; `outputs` are the
     rates at which they deliver. How fast a cache has to learn of changes follows from them, unless
-    some changes are computed `apart`."""
+    some changes are computed `apart`. Tuples go through a pipeline several times, `passes`, where
+    they do so when they vanish too; no cache has to be told of that."""
 
     pipelines: Pipelines
     operators: Mapping[int, tuple[Operator, ...]]
     outputs: Mapping[int, float]
     caches: Mapping[Segment, CacheEstimate]
     apart: Mapping[Segment, Apart] = field(default_factory=dict)
+    passes: Mapping[int, float] = field(default_factory=dict)
+
+    def passes_of(self, pipeline: int) -> float:
+        return self.passes.get(pipeline, 1.0)
 
     def rate_after(self, pipeline: int, count: int) -> float:
         """Tuples per unit of time that leave the first `count` operators."""
@@ -73,14 +78,16 @@ class Estimates:
 
 def bare(segment: Segment, e: Estimates) -> float:
     """What its operators cost without the cache."""
-    return fsum(e.operators[segment.pipeline][place].spent for place in segment.places)
+    spent = fsum(e.operators[segment.pipeline][place].spent for place in segment.places)
+    return spent * e.passes_of(segment.pipeline)
 
 
 def processing(segment: Segment, e: Estimates) -> float:
     """What lookups cost, and misses with all they entail."""
     cache = e.caches[segment]
-    looked_up = e.rate_after(segment.pipeline, segment.first) * cache.probe_cost
-    filled = e.rate_after(segment.pipeline, segment.last + 1) * cache.update_cost
+    passes = e.passes_of(segment.pipeline)
+    looked_up = passes * e.rate_after(segment.pipeline, segment.first) * cache.probe_cost
+    filled = passes * e.rate_after(segment.pipeline, segment.last + 1) * cache.update_cost
     return looked_up + cache.miss_prob * (bare(segment, e) + filled)
 
 
@@ -114,7 +121,7 @@ def total_cost(chosen: Collection[Segment], e: Estimates) -> float:
     if len(set(cached)) < len(cached):
         raise ValueError("caches overlap: an operator can be replaced by one of them only")
     asked = (
-        operator.spent
+        operator.spent * e.passes_of(pipeline)
         for pipeline, operators in e.operators.items()
         for place, operator in enumerate(operators)
         if (pipeline, place) not in cached

@@ -77,6 +77,7 @@ class Joined:
         for pipeline in self.pipelines:
             source = self.leaves[pipeline.leaf].departures(only_at)
             source.ends = None
+            self._seen.left[pipeline.leaf] = len(source)
             parts.append(self._run(pipeline, pipeline.probes, source, (), departing=True))
         return self._judged(concat_changes(parts, self.schema), note_rejects=False)
 

@@ -17,7 +17,8 @@ from thalweg.store import native
 
 
 class Output:
-    """Results on their way: per node the row that each of them has there (None: result i row i)."""
+    """Results on their way: per node the row that each of them has there (None: result i row i).
+    `tried` are those there were when predicates were last asked."""
 
     def __init__(self, ctx: TaskContext, root: Node) -> None:
         self.ctx = ctx
@@ -25,6 +26,7 @@ class Output:
         alive = root.usable()
         self._at: dict[Node, Ints | None] = {root: None if alive.all() else np.flatnonzero(alive)}
         self._length = int(np.count_nonzero(alive))
+        self.tried = 0
 
     def __len__(self) -> int:
         return self._length
@@ -52,6 +54,7 @@ class Output:
         self._at[node] = None
 
     def judge(self, predicates: Sequence[Predicate]) -> None:
+        self.tried = len(self)
         if predicates and len(self):
             frame = self.frame({c for p in predicates for c in columns_of(p.expr)})
             passing = judge(predicates, frame.columns, frame.length, self.ctx).passing

@@ -65,9 +65,12 @@ class _Watch:
         self.keys: dict[int, Hashes] = {}
         self._wanted = wanted
         self._handled: list[int] = []
+        self._tried: list[int] = []
 
     def __call__(self, place: int, out: Output) -> None:
         self._handled.append(len(out))
+        if place:
+            self._tried.append(out.tried)
         for number, (_, at, columns) in self._wanted.items():
             if at == place:
                 frame = out.frame(set(columns))
@@ -75,4 +78,4 @@ class _Watch:
                 self.keys[number] = hash_columns(arrays, len(out))
 
     def piece(self, rows: int) -> Piece:
-        return Piece(rows, tuple(self._handled))
+        return Piece(rows, tuple(self._handled), tuple(self._tried))
