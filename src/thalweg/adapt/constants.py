@@ -116,7 +116,9 @@ was at the last choice."""
 CACHE_INTERVAL = 2.0
 """After so long (in the unit that `tick` is told) caches that are not used are profiled again;"""
 CACHE_EPOCHS = 64
-"""while queries run, after so many epochs."""
+"""while queries run, after so many epochs;"""
+CACHE_FIRST_EPOCHS = 4
+"""at first after so many, then after twice as many, and so on."""
 CACHE_QUOTA = 6
 """Global caches are considered only as long as there are fewer candidates than this."""
 EXHAUSTIVE_CANDIDATES = 20
@@ -139,7 +141,9 @@ USED_SHARE, USED_ROWS = 0.01, 32
 """with so many rows."""
 AUTO_GAIN = 0.8
 """Unless caches are asked for, they are used only if a join then costs at most this part of what it
-costs without them, by estimate."""
+costs without them, by estimate;"""
+CACHED_GAIN = 0.95
+"""where they are asked for, this part: below it what is gained is lost by changing one's mind."""
 CACHE_BYTES = 64 << 20
 """What the caches of one join may take together."""
 CACHE_PAGE = 64 << 10

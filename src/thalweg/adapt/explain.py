@@ -31,11 +31,11 @@ def _caches(watch: CacheWatch) -> list[str]:
         return ["adaptive: no subresult that pipelines in this order could cache"]
     unit = "" if watch.costs is UNITS else " s"
     lines = [f"adaptive: caches, {watch.pool.pages - watch.pool.free} of {watch.pool.pages} pages"]
-    for name, state, saves, costs in candidates:
+    for c in candidates:
         figures = "not yet known"
-        if saves is not None and costs is not None:
-            figures = f"saves {saves:.3g}{unit}, upkeep {costs:.3g}{unit} an epoch (estimate)"
-        lines.append(f"  {name}: {state.value}, {figures}")
+        if c.saves is not None and c.upkeep is not None:
+            figures = f"saves {c.saves:.3g}{unit}, upkeep {c.upkeep:.3g}{unit} an epoch (estimate)"
+        lines.append(f"  {c.name}: {c.state.value}, {figures}")
     return lines
 
 

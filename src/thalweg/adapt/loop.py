@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.adapt.constants import AUTO_GAIN, CACHE_BYTES
+from thalweg.adapt.constants import AUTO_GAIN, CACHE_BYTES, CACHED_GAIN
 from thalweg.adapt.filters.catalog import make_ordering, usual_settings
 from thalweg.adapt.filters.ordering import Fork, Order, Ordering, Settings
 from thalweg.adapt.filters.watch import FilterWatch, OrderWatch
@@ -100,7 +100,7 @@ class Adaptation:
             if options.joins == "xjoin":
                 plan = with_tree(plan, number, usual_tree(relation))
             elif options.joins != "mjoin" and self.chooses_caches:
-                gain = 1.0 if options.joins == "cached" else AUTO_GAIN
+                gain = CACHED_GAIN if options.joins == "cached" else AUTO_GAIN
                 found.caches.append(
                     CacheWatch(plan, number, found.log, self.join_costs, self.cache_bytes, gain)
                 )
@@ -131,7 +131,8 @@ class Adaptation:
     ) -> Ordering:
         """Pipelines adapt as filters do, unless all is to stay as it is written."""
         name = "fixed" if options.filters == "fixed" else "auto"
-        settings = usual_settings(name, Settings(leaves), options.profile)
+        injected = None if self.join_costs is None else (self.join_costs.probe,) * leaves
+        settings = usual_settings(name, Settings(leaves, injected=injected), options.profile)
         return make_ordering(name, settings, None if name == "fixed" else order)
 
     # -- hooks of the executor ---------------------------------------------------------------
@@ -211,9 +212,15 @@ class Adaptation:
                 {"source": w.subject, **self._order_report(name, w)} for w in watched.pipelines
             ],
             "caches": [
-                {"cache": cache, "state": state.value, "saves": saves, "upkeep": upkeep}
+                {
+                    "cache": c.name,
+                    "state": c.state.value,
+                    "saves": c.saves,
+                    "upkeep": c.upkeep,
+                    "bytes": c.bytes,
+                }
                 for w in watched.caches
-                for cache, state, saves, upkeep in w.described()
+                for c in w.described()
             ],
         }
 

@@ -108,12 +108,13 @@ class JoinTactic:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some rows on their way through a pipeline: how many tuples came to each operator, and out of
-    the last; and how many each of them `tried`, of which predicates may have left fewer."""
+    """Some rows on their way through a pipeline: how many tuples there were before each operator,
+    and after the last; and how many it looked up and made to get there."""
 
     rows: int
     handled: tuple[int, ...]
-    tried: tuple[int, ...]
+    looked_up: tuple[int, ...]
+    made: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from thalweg.plan.classes import KeyClasses
-from thalweg.plan.expr import columns_of
+from thalweg.plan.expr import Predicate, columns_of
 from thalweg.plan.logical import Field, SessionWindow
 from thalweg.plan.physical import (
     Block,
@@ -26,7 +26,6 @@ from thalweg.plan.physical import (
 from thalweg.plan.pipelines import (
     equality,
     integer_like,
-    linked,
     pipeline,
     probe_order,
     routed_by,
@@ -83,19 +82,34 @@ def all_spans(block: Block, *, prefix: bool = False) -> list[Span]:
 
 
 def may_be_kept(block: Block, members: Sequence[int]) -> bool:
-    """Whether the join of some leaves can be kept: rows can be referred to, and keys link them (a
-    product of windows is nothing to keep)."""
-    return is_linked(block, members) and all(can_be_kept(block.leaves[i]) for i in members)
+    """Whether the join of some leaves can be kept: rows can be referred to, and keys or other
+    predicates between them link them (a product of windows is nothing to keep)."""
+    if not all(can_be_kept(block.leaves[i]) for i in members):
+        return False
+    classes = KeyClasses(block.leaves, block.joins)
+    links = [set(c) for c in classes.members]
+    links += [_spoken_of(block, p) for p in classes.residual()]
+    return _reaches_all(members, [link & set(members) for link in links])
 
 
 def is_linked(block: Block, members: Sequence[int]) -> bool:
     """Whether keys lead from each of some leaves to all the others, by way of them alone."""
     classes = KeyClasses(block.leaves, block.joins)
-    joined, left = [members[0]], set(members[1:])
-    while found := {i for i in left if linked(i, joined, classes)}:
-        joined += found
-        left -= found
-    return not left
+    return _reaches_all(members, [set(c) & set(members) for c in classes.members])
+
+
+def _reaches_all(members: Sequence[int], links: Sequence[set[int]]) -> bool:
+    joined: set[int] = {members[0]}
+    while found := {i for link in links if link & joined for i in link} - joined:
+        joined |= found
+    return joined >= set(members)
+
+
+def _spoken_of(block: Block, predicate: Predicate) -> set[int]:
+    """The leaves that a predicate looks at, if they are two."""
+    names = columns_of(predicate.expr)
+    found = {i for i, leaf in enumerate(block.leaves) if names & {f.name for f in leaf.fields}}
+    return found if len(found) == 2 else set()
 
 
 def compatible(spans: Sequence[Span]) -> bool:

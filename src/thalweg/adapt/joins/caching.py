@@ -14,6 +14,7 @@ from thalweg.adapt.constants import (
     BUCKETS_PER_KEY,
     CACHE_BYTES,
     CACHE_EPOCHS,
+    CACHE_FIRST_EPOCHS,
     CACHE_PAGE,
     JOIN_PIECES,
     JOIN_ROWS,
@@ -52,16 +53,19 @@ class _Profile:
     rows: Recent
     left: Recent
     handled: list[Recent]
-    tried: list[Recent]
+    looked_up: list[Recent]
+    made: list[Recent]
 
     @staticmethod
     def of(operators: int) -> _Profile:
-        handled = [Recent() for _ in range(operators + 1)]
-        return _Profile(Recent(), Recent(), handled, [Recent() for _ in range(operators)])
+        handled, looked_up, made = (
+            [Recent() for _ in range(operators + more)] for more in (1, 0, 0)
+        )
+        return _Profile(Recent(), Recent(), handled, looked_up, made)
 
     def add(self, piece: Piece) -> None:
-        counts = [*piece.handled, *piece.tried]
-        for recent, count in zip([*self.handled, *self.tried], counts, strict=True):
+        counts = [*piece.handled, *piece.looked_up, *piece.made]
+        for recent, count in zip([*self.handled, *self.looked_up, *self.made], counts, strict=True):
             recent.add(count / piece.rows)
 
     @property
@@ -72,6 +76,18 @@ class _Profile:
     @property
     def is_known(self) -> bool:
         return bool(self.rows.count and self.handled[0].count)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What people are told of a cache: what is done with it, what it saves and costs an epoch, and
+    what it holds (for pipelines that share it, each time)."""
+
+    name: str
+    state: State
+    saves: float | None
+    upkeep: float | None
+    bytes: int
 
 
 class CacheWatch:
@@ -97,7 +113,9 @@ class CacheWatch:
         self._orders = self._block.orders
         self._upkeep: dict[Segment, tuple[Pipeline, ...]] = {}
         self._profiles = {leaf: _Profile.of(len(o)) for leaf, o in self._orders.items()}
-        self.states = CacheStates(self._candidates(), interval=CACHE_EPOCHS)
+        self.states = CacheStates(
+            self._candidates(), interval=CACHE_EPOCHS, first=CACHE_FIRST_EPOCHS
+        )
         self._distinct = {s: NewKeyShare() for s in self.states.states}
         self._apart: dict[tuple[Segment, int], _Profile] = {}
         self._missed: dict[Segment, Recent] = {}
@@ -210,9 +228,11 @@ class CacheWatch:
     def _operators(self, profile: _Profile, rows: float | None = None) -> tuple[Operator, ...]:
         rows = profile.rows.mean if rows is None else rows
         found = []
-        for before, tried in zip(profile.handled[:-1], profile.tried, strict=True):
-            made = tried.mean / before.mean if before.mean else 0.0
-            found.append(Operator(rows * before.mean, self.costs.probe + self.costs.made * made))
+        for n, (looked_up, made) in enumerate(zip(profile.looked_up, profile.made, strict=True)):
+            handled = profile.handled[n].mean
+            spent = self.costs.probe * looked_up.mean + self.costs.made * made.mean
+            cost = spent / handled if handled else 0.0
+            found.append(Operator(rows * handled, cost, rows * looked_up.mean))
         return tuple(found)
 
     def _cache(self, segment: Segment, e: Estimates) -> CacheEstimate:
@@ -223,7 +243,9 @@ class CacheWatch:
         else:
             # what is asked for again when it vanishes has been asked for before
             miss = self._distinct[segment].miss_probability() / e.passes_of(segment.pipeline)
-        asked = e.rate_after(segment.pipeline, segment.first)
+        asked = e.asked(segment)
+        if not asked:  # then nothing can miss either
+            miss = 0.0
         size = e.rate_after(segment.pipeline, segment.last + 1) / asked if asked else 0.0
         return CacheEstimate(miss, costs.lookup + size * costs.found, costs.update)
 
@@ -308,17 +330,17 @@ class CacheWatch:
         )  # fmt: skip
         self.log.add(switch)
 
-    def described(self) -> list[tuple[str, State, float | None, float | None]]:
-        """Every candidate: its name, what is done with it, and what it saves and costs an epoch
-        by the present estimates."""
+    def described(self) -> list[Candidate]:
+        """Every candidate, by the present estimates."""
         estimates = self.estimates()
         known = {} if estimates is None else estimates.caches
         return [
-            (
+            Candidate(
                 self.name_of(s),
                 state,
                 benefit(s, estimates) if estimates is not None and s in known else None,
                 upkeep(s, estimates) if estimates is not None and s in known else None,
+                self._bytes.get(s.shared, 0) if state is State.USED else 0,
             )
             for s, state in self.states.states.items()
         ]

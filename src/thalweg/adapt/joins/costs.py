@@ -16,10 +16,12 @@ from thalweg.adapt.joins.candidates import Pipelines, Segment, Shared
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """Tuples that reach an operator per unit of time, and what each of them costs there."""
+    """Tuples that reach an operator per unit of time, and what each of them costs there. Where
+    tuples have a row in common that is looked up once, fewer are `asked` for."""
 
     rate: float
     cost: float
+    asked: float | None = None
 
     @property
     def spent(self) -> float:
@@ -67,6 +69,11 @@ class Estimates:
         operators = self.operators[pipeline]
         return operators[count].rate if count < len(operators) else self.outputs[pipeline]
 
+    def asked(self, segment: Segment) -> float:
+        """Lookups per unit of time that come to a cache."""
+        operator = self.operators[segment.pipeline][segment.first]
+        return operator.rate if operator.asked is None else operator.asked
+
     def delta_rate(self, segment: Segment) -> float:
         """Changes per unit of time that a cache is told of, from all its leaves."""
         others = len(segment.maintained) - 1
@@ -86,7 +93,7 @@ def processing(segment: Segment, e: Estimates) -> float:
     """What lookups cost, and misses with all they entail."""
     cache = e.caches[segment]
     passes = e.passes_of(segment.pipeline)
-    looked_up = passes * e.rate_after(segment.pipeline, segment.first) * cache.probe_cost
+    looked_up = passes * e.asked(segment) * cache.probe_cost
     filled = passes * e.rate_after(segment.pipeline, segment.last + 1) * cache.update_cost
     return looked_up + cache.miss_prob * (bare(segment, e) + filled)
 

@@ -53,7 +53,8 @@ class CacheStates:
     """The states of all candidates of a join.
 
     Tell it what caches are like (`observed`) and the time (`tick`), ask it to `decide`, and follow
-    `states`. Figures are taken as they come: whoever measures them takes the means.
+    `states`. Figures are taken as they come: whoever measures them takes the means. Intervals may
+    begin shorter (`first`) and double: what is seen while windows fill is not what stays.
     """
 
     def __init__(
@@ -63,10 +64,12 @@ class CacheStates:
         needed: int = CACHE_WINDOW,
         change: float = CACHE_CHANGE,
         interval: float = CACHE_INTERVAL,
+        first: float | None = None,
     ) -> None:
         self.transitions: deque[Transition] = deque(maxlen=LOG_LENGTH)
         self.states: dict[Segment, State] = {}
-        self._needed, self._change, self._interval = needed, change, interval
+        self._needed, self._change = needed, change
+        self._interval, self._longest = interval if first is None else first, interval
         self._latest: dict[Segment, Figures] = {}
         self._judged: dict[Segment, Figures] = {}
         self._counts: Counter[Segment] = Counter()
@@ -143,6 +146,7 @@ class CacheStates:
         if now - self._since < self._interval:
             return False
         self._since = now
+        self._interval = min(2 * self._interval, self._longest)
         unused = self._in(State.UNUSED)
         hiding = [s for s in self._in(State.USED) if any(u.within(s) for u in unused)]
         for segment in unused:

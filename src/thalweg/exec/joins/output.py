@@ -17,8 +17,7 @@ from thalweg.store import native
 
 
 class Output:
-    """Results on their way: per node the row that each of them has there (None: result i row i).
-    `tried` are those there were when predicates were last asked."""
+    """Results on their way: per node the row that each of them has there (None: result i row i)."""
 
     def __init__(self, ctx: TaskContext, root: Node) -> None:
         self.ctx = ctx
@@ -26,20 +25,20 @@ class Output:
         alive = root.usable()
         self._at: dict[Node, Ints | None] = {root: None if alive.all() else np.flatnonzero(alive)}
         self._length = int(np.count_nonzero(alive))
-        self.tried = 0
 
     def __len__(self) -> int:
         return self._length
 
-    def attach(self, node: Node) -> None:
-        """Every result so far with every child of its row in the node's parent."""
+    def attach(self, node: Node) -> bool:
+        """Every result so far with every child of its row in the node's parent; whether these were
+        the children themselves, as there are no others."""
         assert node.parent is not None
         if len(self._at) == 1:  # every row of the source is here once
             alive = node.usable()
             rows = None if alive.all() else np.flatnonzero(alive)
             self._at = {self.root: node.up if rows is None else node.up[rows], node: rows}
             self._length = int(np.count_nonzero(alive))
-            return
+            return True
         begin, count, order = node.children()
         at = self._at[node.parent]
         if at is not None:
@@ -47,6 +46,7 @@ class Output:
         which, positions = native.expand_ranges(begin, count, int(count.sum()))
         self._take(which)
         self._at[node] = order[positions]
+        return False
 
     def append(self, node: Node, which: Ints) -> None:
         """Row i of a node belongs to the result `which[i]`."""
@@ -54,7 +54,6 @@ class Output:
         self._at[node] = None
 
     def judge(self, predicates: Sequence[Predicate]) -> None:
-        self.tried = len(self)
         if predicates and len(self):
             frame = self.frame({c for p in predicates for c in columns_of(p.expr)})
             passing = judge(predicates, frame.columns, frame.length, self.ctx).passing

@@ -23,7 +23,8 @@ def profile(run: TwoPhases, tactic: JoinTactic, seen: JoinSeen) -> None:
             frame = run.changes.frame
             arrays = [frame.columns[c].slice(0, _MOST_KEYS).to_arrow() for c in columns]
             seen.keys[number] = hash_columns(arrays, min(rows, _MOST_KEYS))
-    chosen = _first_in_time(run.changes, max(tactic.least, int(tactic.share * rows)))
+    wanted = max(int(tactic.share * rows), min(tactic.least, int(_MOST_SHARE * rows)), 1)
+    chosen = _first_in_time(run.changes, wanted)
     with run.ctx.counting_apart(PROFILE_PROBES):
         _through(run, tactic, chosen, seen)
 
@@ -34,20 +35,36 @@ def _through(run: TwoPhases, tactic: JoinTactic, chosen: Ints, seen: JoinSeen) -
     wanted = {n: k for n, k in enumerate(tactic.keys) if k[0] == leaf and k[1]}
     for some in np.array_split(chosen, min(tactic.pieces, len(chosen))):
         watch = _Watch(wanted)
-        run.sampled(some).results(run.wanted, watch)
-        seen.pieces.setdefault(leaf, []).append(watch.piece(len(some)))
+        piece = _piece(run.sampled(some), run.sampled(some), watch)
+        seen.pieces.setdefault(leaf, []).append(piece)
         for number, hashes in watch.keys.items():
             before = seen.keys.get(number, np.empty(0, np.uint64))
             seen.keys[number] = np.concatenate([before, hashes])
     for number, apart in enumerate(tactic.upkeep):
         if apart.leaf == leaf:
-            watch = _Watch({})
-            run.sampled(chosen, apart).results(run.wanted, watch)
-            seen.upkeep.setdefault(number, []).append(watch.piece(len(chosen)))
+            piece = _piece(run.sampled(chosen, apart), run.sampled(chosen, apart), _Watch({}))
+            seen.upkeep.setdefault(number, []).append(piece)
+
+
+def _piece(plain: TwoPhases, factorised: TwoPhases, watch: _Watch) -> Piece:
+    """How many tuples there are after each operator, as a cache would see them; and what it takes
+    to get there, which is less where partners of one row are not multiplied on the way."""
+    plain.results(plain.wanted, watch)
+    if factorised.pipeline.branches:
+        factorised.drop_all()
+    factorised.results(factorised.wanted)
+    work = factorised.work.values()
+    return Piece(
+        len(plain.changes),
+        tuple(watch.handled),
+        tuple(w.looked_up for w in work),
+        tuple(w.made for w in work),
+    )
 
 
 PROFILE_PROBES = "profile probes"
 _MOST_KEYS = 1 << 16
+_MOST_SHARE = 0.1  # however few rows there are, most of them are not profiled
 
 
 def _first_in_time(changes: Changes, count: int) -> Ints:
@@ -64,18 +81,12 @@ class _Watch:
     def __init__(self, wanted: dict[int, tuple[int, int, tuple[str, ...]]]) -> None:
         self.keys: dict[int, Hashes] = {}
         self._wanted = wanted
-        self._handled: list[int] = []
-        self._tried: list[int] = []
+        self.handled: list[int] = []
 
     def __call__(self, place: int, out: Output) -> None:
-        self._handled.append(len(out))
-        if place:
-            self._tried.append(out.tried)
+        self.handled.append(len(out))
         for number, (_, at, columns) in self._wanted.items():
             if at == place:
                 frame = out.frame(set(columns))
                 arrays = [frame.columns[c].to_arrow() for c in columns]
                 self.keys[number] = hash_columns(arrays, len(out))
-
-    def piece(self, rows: int) -> Piece:
-        return Piece(rows, tuple(self._handled), tuple(self._tried))

@@ -29,6 +29,14 @@ from thalweg.store.hashing import Hashes
 
 
 @dataclass(slots=True)
+class Work:
+    """Rows that were looked up in a unit, and tuples made of what was found."""
+
+    looked_up: int = 0
+    made: int = 0
+
+
+@dataclass(slots=True)
 class _Lookup:
     """What a probe found for the rows of its parent; needle i stands for row `rows[i]`."""
 
@@ -66,6 +74,7 @@ class TwoPhases:
         self.source = pipeline.leaf if source is None else source
         self._nodes: dict[int, Node] = dict.fromkeys([pipeline.leaf, *at_hand], self.root)
         self._lookups: dict[int, _Lookup] = {}
+        self.work = {probe.leaf: Work() for probe in pipeline.probes}
         self._unit_of = {
             member: probe.leaf
             for probe in pipeline.probes
@@ -114,6 +123,7 @@ class TwoPhases:
         parent = self._expanded(probe.check.parent)
         rows, hashes = parent.keyed(probe.check.source)
         needles = self._needles(probe, hashes, rows, parent.instants, parent.frame)
+        self.work[probe.leaf].looked_up += len(rows)
         want_ends = self.changes.ends is not None
         unit = self.units[probe.leaf]
         found = find(unit, needles, probe.check.target, want_ends, self._columns(probe))
@@ -140,7 +150,7 @@ class TwoPhases:
         parent = looked.parent
         matches = looked.found.rows(parent.usable()[looked.rows])
         up, frame, ends = looked.rows[matches.needle], matches.frame, matches.ends
-        self._count_enumerated(leaf, len(up))
+        self._count_made(leaf, len(up))
         asked = self._local(probe)
         if asked and len(up):
             names = {c for p in asked for c in columns_of(p.expr)}
@@ -167,8 +177,9 @@ class TwoPhases:
         own = {f.name for f in self.block.unit(probe.leaf).fields}
         return frozenset(own & self.wanted)
 
-    def _count_enumerated(self, leaf: int, rows: int) -> None:
-        self.ctx.counts[f"enumerated:{self.block.unit(leaf).alias}"] += rows
+    def _count_made(self, leaf: int, rows: int, how: str = "enumerated") -> None:
+        self.work[leaf].made += rows
+        self.ctx.counts[f"{how}:{self.block.unit(leaf).alias}"] += rows
 
     # -- output generation -------------------------------------------------------------------
 
@@ -185,7 +196,9 @@ class TwoPhases:
                 return self.changes.take(np.empty(0, np.int64))
             asked = self._verify(probe) + probe.residual
             if probe.leaf in self._lookups:
-                out.attach(self._expanded(probe.leaf))
+                alone = out.attach(self._expanded(probe.leaf))
+                if not alone:
+                    self._count_made(probe.leaf, len(out), "combined")
                 settled = self._local(probe)
                 asked = tuple(p for p in asked if p not in settled)
             else:
@@ -201,11 +214,12 @@ class TwoPhases:
         instants = out.instants
         rows, hashes = keyed_rows(frame, instants, None, probe.source)
         needles = self._needles(probe, hashes, rows, instants, frame)
+        self.work[probe.leaf].looked_up += len(rows)
         want_ends = self.changes.ends is not None
         unit = self.units[probe.leaf]
         matches = unit.probe(needles, probe.target, want_ends, self._columns(probe))
         which = rows[matches.needle]
-        self._count_enumerated(probe.leaf, len(which))
+        self._count_made(probe.leaf, len(which))
         node = Node(matches.frame, instants[which], matches.ends)
         out.append(node, which)
         return node
