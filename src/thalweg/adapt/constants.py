@@ -118,7 +118,10 @@ CACHE_INTERVAL = 2.0
 CACHE_EPOCHS = 64
 """while queries run, after so many epochs;"""
 CACHE_FIRST_EPOCHS = 4
-"""at first after so many, then after twice as many, and so on."""
+"""at first after so many, then after twice as many, and so on;"""
+RATE_CHANGE, RATE_EPOCHS, RATE_ROWS = 2.0, 2, 64
+"""at once, if a stream brings this many times as many rows as it did, or as few, for so many epochs
+in a row, and more than so many rows."""
 CACHE_QUOTA = 6
 """Global caches are considered only as long as there are fewer candidates than this."""
 EXHAUSTIVE_CANDIDATES = 20
@@ -130,7 +133,7 @@ DISTINCT_BITS = 8
 """Bits per key of such a run."""
 NEW_KEY_BITS = 1 << 17
 """Bits by which the keys that a cache was asked for are remembered."""
-JOIN_SHARE, JOIN_ROWS = 0.05, 64
+JOIN_SHARE, JOIN_ROWS = 0.01, 64
 """This share of the rows of each pipeline, or at least so many, are profiled in an epoch while
 caches are to be chosen,"""
 JOIN_PIECES = 4

@@ -319,9 +319,8 @@ class TimeLeaf:
         return references
 
     def has_null_keys(self, key: Key) -> bool:
-        return any(
-            self.ctx.cache.open(m.name).column(c).null_count for m in self.packs for c in key
-        )
+        opened = self.ctx.cache.open
+        return any(opened(m.name).has_nulls(c) for m in self.packs for c in key)
 
     # -- views -------------------------------------------------------------------------------
 

@@ -128,11 +128,13 @@ class CacheSeen:
 
 @dataclass(slots=True)
 class JoinSeen:
-    """What a task has seen of a join in an epoch. `rows` came to each pipeline as they appeared,
-    and as many as `left` as they vanished. `keys` are hashes of what caches would be asked for, by
-    number; `upkeep` what pipelines apart would do, by number; `caches` are the subresults of the
-    plan, by number."""
+    """What a task has seen of a join in an epoch, and the `seconds` it took, some for `profiling`.
+    `rows` came to each pipeline as they appeared, and as many as `left` as they vanished. `keys`
+    are hashes of what caches would be asked for, by number; `upkeep` what pipelines apart would
+    do, by number; `caches` are the subresults of the plan, by number."""
 
+    seconds: float = 0.0
+    profiling: float = 0.0
     rows: dict[int, int] = field(default_factory=dict)
     left: dict[int, int] = field(default_factory=dict)
     pieces: dict[int, list[Piece]] = field(default_factory=dict)

@@ -83,7 +83,7 @@ def hash_ranges(parts: int) -> list[tuple[int, int]]:
 class Pack:
     """An open pack."""
 
-    __slots__ = ("_in_time", "_indexes", "_keys", "name", "table", "ts")
+    __slots__ = ("_in_time", "_indexes", "_keys", "_nulls", "name", "table", "ts")
 
     def __init__(self, name: str, table: pa.Table) -> None:
         self.name = name
@@ -91,6 +91,7 @@ class Pack:
         self.ts: Ints = _plain(table, TIME)
         self._keys: list[Key] = [tuple(k) for k in _metadata(table).get("keys", [])]
         self._indexes: dict[Key, KeyIndex] = {}
+        self._nulls: dict[str, bool] = {}
         self._in_time: tuple[Ints, Ints] | None = None
 
     def __len__(self) -> int:
@@ -99,6 +100,11 @@ class Pack:
     def column(self, name: str) -> pa.Array:
         column = self.table.column(name)
         return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+    def has_nulls(self, name: str) -> bool:
+        if name not in self._nulls:
+            self._nulls[name] = bool(self.column(name).null_count)
+        return self._nulls[name]
 
     def moved(self) -> dict[str, Ints]:
         """Of a merged pack: per old pack the row here of each row there, -1 where it was left

@@ -39,6 +39,7 @@ from thalweg.adapt.joins.costs import (
 from thalweg.adapt.joins.estimators import NewKeyShare, Recent
 from thalweg.adapt.joins.lifecycle import CacheStates, State
 from thalweg.adapt.joins.memory import PagePool, priority
+from thalweg.adapt.joins.pacing import Pace
 from thalweg.adapt.joins.selection import select
 from thalweg.adapt.planlog import KEPT, PlanLog, Switch
 from thalweg.exec.tactics import JoinSeen, JoinTactic, Piece
@@ -120,6 +121,7 @@ class CacheWatch:
         self._apart: dict[tuple[Segment, int], _Profile] = {}
         self._missed: dict[Segment, Recent] = {}
         self._limits: dict[Shared, int] = {}
+        self._pace = Pace(timed=costs is None)
         self._epochs = 0
         self._used: tuple[Segment, ...] = ()
         self._numbers: dict[Segment, int] = {}
@@ -152,6 +154,9 @@ class CacheWatch:
         """Take in what the tasks of an epoch have seen; whether other caches are to be used."""
         self._epochs += 1
         asked = self._asked()
+        self._pace.saw(seen)
+        if self._pace.is_surprised:
+            self._start_over()
         for leaf, profile in self._profiles.items():
             profile.rows.add(sum(one.rows.get(leaf, 0) for one in seen))
             profile.left.add(sum(one.left.get(leaf, 0) for one in seen))
@@ -164,9 +169,18 @@ class CacheWatch:
             for leaf, piece in pieces:
                 self._profiles[leaf].add(piece)
             self._observe()
-        self.states.tick(self._epochs)
-        self.states.decide(self._chosen)
+        if self._pace.can_afford:
+            self.states.tick(self._epochs)
+        if self.states.decide(self._chosen):
+            self._pace.chosen()
         return self._changed(epoch) | self._allotted()
+
+    def _start_over(self) -> None:
+        """Streams are not what they were: forget how fast they came, and choose anew."""
+        for profile in self._profiles.values():
+            profile.rows, profile.left = Recent(), Recent()
+        self.states.reconsider("a stream has become faster or slower")
+        self._pace.chosen()
 
     def _watch_apart(self, one: JoinSeen) -> None:
         pipelines = [(s, p) for s in self._asked() for p in self._upkeep.get(s, ())]

@@ -147,13 +147,17 @@ class CacheStates:
             return False
         self._since = now
         self._interval = min(2 * self._interval, self._longest)
+        self.reconsider("the interval is over")
+        return True
+
+    def reconsider(self, why: str) -> None:
+        """Profile again what is not used, and what hides it."""
         unused = self._in(State.UNUSED)
         hiding = [s for s in self._in(State.USED) if any(u.within(s) for u in unused)]
         for segment in unused:
-            self._move(segment, State.PROFILED, "the interval is over")
+            self._move(segment, State.PROFILED, why)
         for segment in hiding:
             self._move(segment, State.PROFILED, "it hides an unused candidate")
-        return True
 
     def reordered(self, candidates: Iterable[Segment], changed: Collection[int]) -> None:
         """Pipelines have changed: theirs and all that are no candidates any more go, new ones are

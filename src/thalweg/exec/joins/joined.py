@@ -9,6 +9,7 @@ members, a subresult's own changes come by.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import perf_counter
 
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge, reject
@@ -55,6 +56,7 @@ class Joined:
         tactic = ctx.tactics.get(JoinOf(number))
         self._tactic = tactic if isinstance(tactic, JoinTactic) else None
         self._seen = JoinSeen()
+        self._begun = perf_counter()
         self._want_ends = False
         self._readers: list[SubresultReader] = []
         self.pipelines = block.pipelines
@@ -86,6 +88,7 @@ class Joined:
         for n, reader in enumerate(self._readers):
             self._seen.caches[n] = reader.settle()
         if self._tactic is not None:
+            self._seen.seconds = perf_counter() - self._begun
             self.ctx.observations.setdefault(JoinOf(self.number), []).append(self._seen)
 
     # -- pipelines ---------------------------------------------------------------------------
@@ -128,7 +131,9 @@ class Joined:
             wanted = wanted.union(*map(_used_by, self._tactic.upkeep))
         run = TwoPhases(self.ctx, self.block, self.leaves, plain, wanted, changes, False)
         if self._tactic is not None:
+            begun = perf_counter()
             profile(run, self._tactic, self._seen)
+            self._seen.profiling += perf_counter() - begun
         seen = None if order is None else sampled(run, order)
         if seen is not None:
             self.ctx.observations.setdefault(PipelineOf(self.number, leaf), []).append(seen)
