@@ -131,7 +131,7 @@ class Report:
         if result.skipped:
             self.progress(f"{case}: {result.system} skipped: {result.skipped}")
             return
-        system = f"{result.system} (partial)" if result.partial else result.system
+        system = result.label
         self.row(case, system, "whole run", "s", result.total_s, role)
         if result.warm_ms is not None:
             self.row(case, system, "warm batch", "ms", result.warm_ms, role)

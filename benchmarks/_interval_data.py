@@ -14,6 +14,7 @@ knows no finer ones; the files hold them as TIMESTAMP (microseconds, UTC).
 
     two-way    a(k, ts, x)  b(k, ts, y)               a.k = b.k
     three-way  a(k, ts, x)  b(k, m, ts, y)  c(m, ts, z)    a.k = b.k and b.m = c.m
+    star       three to seven streams with one key, see `_star_data.py`
 
 A result is a combination in which any two times differ by at most the window (closed), which is
 what `[RANGE w]` on every stream with ISTREAM says.
@@ -33,6 +34,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from _star_data import count_star, star_columns
+
 BASE_MS = 1_704_067_200_000  # 2024-01-01 00:00:00 UTC
 ROW_GROUPS = 4  # so that one file can be read by several tasks
 FORMAT = 1
@@ -45,7 +48,7 @@ COLUMNS: dict[int, dict[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Spec:
-    """What to generate. Equal specs give equal bytes."""
+    """What to generate. Equal specs give equal bytes. The shape is `chain` or `star`."""
 
     ways: int = 2
     batch_rows: int = 200_000
@@ -54,10 +57,20 @@ class Spec:
     rate: int = 1_000
     jitter_ms: int = 500
     seed: int = 20_240_101
+    shape: str = "chain"
+
+    @property
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        """The columns of each stream."""
+        return star_columns(self.ways) if self.is_star else COLUMNS[self.ways]
+
+    @property
+    def is_star(self) -> bool:
+        return self.shape == "star"
 
     @property
     def streams(self) -> tuple[str, ...]:
-        return tuple(COLUMNS[self.ways])
+        return tuple(self.columns)
 
     @property
     def stream_batch_rows(self) -> int:
@@ -78,8 +91,9 @@ class Spec:
 
     @property
     def keys(self) -> int:
-        """Size of each key's domain: one expected partner within plus or minus the window."""
-        return 2 * self.window_s * self.rate
+        """Size of each key's domain: one expected partner within plus or minus the window, in a
+        star one in the window behind a row."""
+        return (1 if self.is_star else 2) * self.window_s * self.rate
 
 
 @dataclass(frozen=True)
@@ -93,7 +107,7 @@ class Dataset:
         return sorted((self.path / stream).glob("part-*.parquet"))
 
     def columns(self, stream: str) -> tuple[str, ...]:
-        return COLUMNS[self.spec.ways][stream]
+        return self.spec.columns[stream]
 
     @cached_property
     def _expected(self) -> dict[int, int]:
@@ -110,6 +124,8 @@ class Dataset:
         if batches == 0:
             return 0
         parts = [self._arrays(stream, batches) for stream in self.spec.streams]
+        if self.spec.is_star:
+            return count_star(parts, self.spec.window_ms)
         if self.spec.ways == 2:
             return count_pairs(parts[0], parts[1], self.spec.window_ms)
         return count_triples(parts[0], parts[1], parts[2], self.spec.window_ms)
@@ -145,7 +161,8 @@ class Dataset:
 
 def ensure(root: Path, spec: Spec) -> Dataset:
     """The data set of `spec` below `root`, generated unless it is already there and complete."""
-    name = f"{spec.ways}way-{spec.batch_rows}x{spec.batches}-w{spec.window_s}"
+    kind = "star" if spec.is_star else "way"
+    name = f"{spec.ways}{kind}-{spec.batch_rows}x{spec.batches}-w{spec.window_s}"
     path = root / name
     marker = path / "spec.json"
     wanted = json.dumps({"format": FORMAT, **asdict(spec)}, sort_keys=True)
@@ -194,7 +211,7 @@ def _stream_table(stream: str, spec: Spec) -> pa.Table:
         "k": lambda: pa.array(rng.integers(0, spec.keys, rows)),
         "m": lambda: pa.array(rng.integers(0, spec.keys, rows)),
     }
-    columns = COLUMNS[spec.ways][stream]
+    columns = spec.columns[stream]
     arrays = [makers[c]() if c in makers else pa.array(rng.random(rows)) for c in columns]
     return pa.Table.from_arrays(arrays, schema=_schema(columns, pa.timestamp("us", "UTC")))
 
@@ -255,8 +272,11 @@ def duckdb_expected(data: Dataset) -> int:
     def near(left: str, right: str) -> str:
         return f"abs(epoch_ms({left}.ts) - epoch_ms({right}.ts)) <= {data.spec.window_ms}"
 
-    sql = f"SELECT count(*) FROM {scan('a')} JOIN {scan('b')} ON a.k = b.k AND {near('a', 'b')}"
-    if data.spec.ways == 3:
-        sql += f" JOIN {scan('c')} ON b.m = c.m AND {near('b', 'c')} AND {near('a', 'c')}"
+    sql = f"SELECT count(*) FROM {scan('a')}"
+    streams = data.spec.streams
+    for i, stream in enumerate(streams[1:], 1):
+        key = "k" if "k" in data.columns(stream) else "m"
+        close = " AND ".join(near(before, stream) for before in streams[:i])
+        sql += f" JOIN {scan(stream)} ON {streams[i - 1]}.{key} = {stream}.{key} AND {close}"
     with duckdb.connect() as connection:
         return int(connection.execute(sql).fetchall()[0][0])

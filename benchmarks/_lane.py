@@ -3,6 +3,10 @@
 A warm batch is the time from one committed epoch to the next: ingest of the following batch and
 the epoch of this one run side by side, as they do in production, so the distance of commits is
 what a batch costs.
+
+State is what streams and queries keep after an epoch, the most of all epochs: the bytes of packs,
+with the indexes they bring along. What is derived from packs and remembered is not in it, except
+that caches of subresults count with all they may take once one is in use.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ import json
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -52,15 +57,34 @@ def run_thalweg_join(
     return result
 
 
+def net_s(ours: PeerResult, floor: PeerResult) -> float | None:
+    """Our warm run minus the floor's warm run, in seconds for all batches. Of ours, reading is what
+    the floor does: everything in, nothing done. None where the floor was the slower one, which
+    says something of the machine and nothing of us."""
+    if ours.warm_ms is None or floor.warm_ms is None or ours.warm_ms <= floor.warm_ms:
+        return None
+    return (ours.warm_ms - floor.warm_ms) * len(ours.batch_ms) / 1e3
+
+
 def query_text(data: Dataset) -> str:
     """The join in our SQL."""
     window = f"[RANGE {data.spec.window_s} SECONDS]"
+    if data.spec.is_star:
+        return _star_text(data, window)
     if data.spec.ways == 2:
         return f"SELECT ISTREAM a.k, a.x, b.y FROM a {window}, b {window} WHERE a.k = b.k"
     return (
         f"SELECT ISTREAM a.k, b.m, a.x, b.y, c.z FROM a {window}, b {window}, c {window} "
         "WHERE a.k = b.k AND b.m = c.m"
     )
+
+
+def _star_text(data: Dataset, window: str) -> str:
+    streams = data.spec.streams
+    shown = ", ".join(f"{s}.{data.columns(s)[-1]}" for s in streams)
+    where = " AND ".join(f"{left}.k = {right}.k" for left, right in pairwise(streams))
+    windows = ", ".join(f"{s} {window}" for s in streams)
+    return f"SELECT ISTREAM a.k, {shown} FROM {windows} WHERE {where}"
 
 
 # In the child process from here on.
@@ -92,11 +116,13 @@ def _pass(spark: Any, data: Dataset, job: dict[str, Any], report: bool) -> tuple
         begun = time.perf_counter()
         last = begun
         steps: list[float] = []
+        kept: list[int] = []
 
         def progress(epoch: Any) -> None:
             nonlocal last
             now = time.perf_counter()
             steps.append(epoch.step_seconds * 1e3)
+            kept.append(epoch.state_bytes)
             if report and epoch.rows_in:
                 batches = max(1, round(epoch.rows_in / data.spec.batch_rows))
                 for _ in range(batches):
@@ -106,9 +132,19 @@ def _pass(spark: Any, data: Dataset, job: dict[str, Any], report: bool) -> tuple
         engine.run(progress=progress)
         total = time.perf_counter() - begun
         stats = query.stats()
-        kept = {s: v["kept_bytes"] for s, v in stats["streams"].items()}
         engine.close()
-        return total, stats["emitted"], {"step_ms": steps, "state_bytes": kept}
+        state = {
+            "state_bytes": max(kept) + _cache_bytes(stats),
+            "kept_bytes": {s: v["kept_bytes"] for s, v in stats["streams"].items()},
+        }
+        return total, stats["emitted"], {"step_ms": steps, **state}
+
+
+def _cache_bytes(stats: dict[str, Any]) -> int:
+    from thalweg.adapt.constants import CACHE_BYTES
+
+    used = any(cache["state"] == "used" for cache in stats["adapt"]["caches"])
+    return CACHE_BYTES if used else 0
 
 
 def _child(job: dict[str, Any]) -> None:

@@ -1,8 +1,9 @@
 """Running a peer system in a process of its own, so that each run has a fresh JVM.
 
-The child writes JSON lines to its standard output: one per batch, `{"batch_ms", "rows_out"}`, and
-one at the end, `{"done": {...}}`. The parent keeps what it has read, so a run that exceeds its
-budget is killed and still reported, as partial.
+The child writes JSON lines to its standard output: one per batch, `{"batch_ms", "rows_out"}`
+(with `detail`, where there is something to say of the run so far), and one at the end,
+`{"done": {...}}`. The parent keeps what it has read, so a run that exceeds its budget is killed and
+still reported, as partial.
 """
 
 from __future__ import annotations
@@ -53,6 +54,10 @@ class PeerResult:
     detail: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def label(self) -> str:
+        return f"{self.system} (partial)" if self.partial else self.system
+
+    @property
     def warm_ms(self) -> float | None:
         """Median batch after the warm-up; of runs that were cut short before it, None."""
         warm = self.batch_ms[WARM_UP_BATCHES:]
@@ -78,8 +83,13 @@ def run_child(
     batch_budget_s: float,
     progress: Progress = silent,
     env: dict[str, str] | None = None,
+    tolerant: bool = False,
 ) -> PeerResult:
-    """Run `command` with `job` as its last argument and fill `result` from the lines it prints."""
+    """Run `command` with `job` as its last argument and fill `result` from the lines it prints.
+
+    A run that fails raises; if `tolerant`, one that fails after some batches is partial, like one
+    that is over its budget, and `detail["failed"]` says how it ended.
+    """
     progress(f"{result.system}: starting")
     with (
         tempfile.TemporaryDirectory(prefix="thalweg-bench-", ignore_cleanup_errors=True) as scratch,
@@ -98,7 +108,10 @@ def run_child(
         finally:
             _end(child)
         if done is None and not result.partial:
-            raise PeerError(f"{result.system} failed:\n{_tail(errors)}")
+            if not tolerant or not result.batch_ms:
+                raise PeerError(f"{result.system} failed:\n{_tail(errors)}")
+            result.partial = True
+            result.detail["failed"] = _tail(errors)
     _conclude(result, done, progress)
     return result
 
@@ -147,6 +160,7 @@ def _note(event: dict[str, Any], result: PeerResult, progress: Progress) -> None
         return
     result.batch_ms.append(float(event["batch_ms"]))
     result.rows_out += int(event["rows_out"])
+    result.detail.update(event.get("detail", {}))
     progress(f"{result.system}: batch {len(result.batch_ms)} {event['batch_ms']:,.0f} ms")
 
 
@@ -169,7 +183,8 @@ def _end(child: subprocess.Popen[str]) -> None:
 def _conclude(result: PeerResult, done: dict[str, Any] | None, progress: Progress) -> None:
     if done is None:
         result.total_s = sum(result.batch_ms) / 1_000
-        progress(f"{result.system}: over its budget, partial ({len(result.batch_ms)} batches)")
+        why = "failed" if "failed" in result.detail else "over its budget"
+        progress(f"{result.system}: {why}, partial ({len(result.batch_ms)} batches)")
         return
     for name, value in done.items():
         if name in ("total_s", "read_s", "rows_out"):

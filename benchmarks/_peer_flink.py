@@ -1,4 +1,4 @@
-"""Flink's SQL interval join on the benchmark's rows.
+"""Flink's SQL joins on the benchmark's rows: chained interval joins, or its MultiJoin.
 
 Flink lives in `.venv-flink` at the project's root, installed on demand, because its dependencies
 are older than ours. Where that is impossible the result says why (`skipped`) and nothing fails.
@@ -10,7 +10,9 @@ object reuse on. Each stream is one file, because Flink reads several files in n
 and rows behind the watermark would be lost. There are no batches, hence no `batch_ms`.
 
 The timed runs write to a black hole, which does not count. A further, untimed run of the same
-join counts the results.
+join counts the results. It also takes checkpoints, and the largest is the size of the state: what
+is kept as it is serialised, without the heap's objects around it, so rather too little. At the end
+of the input Flink's watermark passes everything, hence not the last one.
 """
 
 from __future__ import annotations
@@ -18,10 +20,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import _flink_sql as sql
 from _interval_data import Dataset
 from _peer import PeerResult, Progress, check_count, emit, run_child, silent
 
@@ -33,6 +40,10 @@ PYTHONS = ((3, 9), (3, 12))  # oldest and newest that Flink 2 supports
 ROOT = Path(__file__).absolute().parent.parent
 INSTALL_BUDGET_S = 600.0
 DISORDER_MARGIN_MS = 500
+HEAP = "8g"  # as the other systems have
+CHECKPOINTS = 8  # in a counting run that takes as long as the timed one
+LEAST_PAUSE_S = 1.0
+POLL_S = 0.2
 
 
 class FlinkUnavailableError(RuntimeError):
@@ -75,15 +86,19 @@ def _call(command: list[str]) -> None:
 def run_flink_join(
     data: Dataset,
     *,
+    variant: str = sql.INTERVAL,
     parallelism: int = 2,
     repeats: int = 2,
     budget_s: float = 300.0,
     progress: Progress = silent,
 ) -> PeerResult:
-    """Flink's interval join of `a` and `b`: `total_s` and `read_s`, each the best of `repeats`."""
-    result = PeerResult("flink")
-    if data.spec.ways != 2:
-        raise ValueError("only the two-way join runs on Flink")
+    """Flink's join of two streams or of a star: `total_s` and `read_s`, the best of `repeats`.
+
+    What it keeps is in `detail["state_bytes"]`.
+    """
+    result = PeerResult("flink" if data.spec.ways == 2 else f"flink-{variant}")
+    if data.spec.ways != 2 and not data.spec.is_star:
+        raise ValueError("the three-way join with two keys does not run on Flink")
     try:
         python = ensure_flink(progress)
     except FlinkUnavailableError as reason:
@@ -92,6 +107,8 @@ def run_flink_join(
         return result
     job = {
         "csv": str(data.csv().absolute()),
+        "values": {stream: data.columns(stream)[-1] for stream in data.spec.streams},
+        "variant": variant,
         "window_s": data.spec.window_s,
         "disorder_ms": data.spec.jitter_ms + DISORDER_MARGIN_MS,
         "parallelism": parallelism,
@@ -105,7 +122,7 @@ def run_flink_join(
         budget_s=budget_s,
         batch_budget_s=budget_s,
         progress=progress,
-        env={"PYTHONWARNINGS": "ignore"},
+        env={"PYTHONWARNINGS": "ignore", "JVM_ARGS": f"-Xmx{HEAP}"},
     )
     if result.partial:
         result.skipped = f"it did not finish within {budget_s:.0f} s"
@@ -129,44 +146,37 @@ def _environment(job: dict[str, Any]) -> TableEnvironment:
         "table.exec.mini-batch.enabled": "true",
         "table.exec.mini-batch.allow-latency": "1 s",
         "table.exec.mini-batch.size": "10000",
+        "table.optimizer.multi-join.enabled": str(job["variant"] == sql.MULTIJOIN).lower(),
     }
-    for name, value in settings.items():
-        env.get_config().set(name, value)
+    _configure(env, settings)
     return env
 
 
+def _configure(env: TableEnvironment, settings: dict[str, str]) -> None:
+    for name, value in settings.items():
+        env.get_config().set(name, value)
+
+
 def _declare(env: TableEnvironment, job: dict[str, Any]) -> None:
-    delay = f"{job['disorder_ms'] / 1_000:.3f}"
-    for stream, value in (("a", "x"), ("b", "y")):
-        env.execute_sql(
-            f"CREATE TABLE {stream} (k BIGINT, ms BIGINT, {value} DOUBLE,"
-            f" ts AS TO_TIMESTAMP_LTZ(ms, 3), WATERMARK FOR ts AS ts - INTERVAL '{delay}' SECOND)"
-            f" WITH ('connector' = 'filesystem', 'path' = 'file://{job['csv']}/{stream}.csv',"
-            " 'format' = 'csv')"
-        )
-        env.execute_sql(
-            f"CREATE TABLE read_{stream} (k BIGINT, ts TIMESTAMP_LTZ(3), v DOUBLE)"
-            " WITH ('connector' = 'blackhole')"
-        )
-    env.execute_sql(
-        "CREATE TABLE results (k BIGINT, x DOUBLE, y DOUBLE) WITH ('connector' = 'blackhole')"
-    )
+    variant = job["variant"]
+    when, kind = sql.moment(variant)
+    for stream, value in job["values"].items():
+        env.execute_sql(sql.table(stream, value, job["csv"], job["disorder_ms"], variant))
+        env.execute_sql(sql.black_hole(f"read_{stream}", f"k BIGINT, {when} {kind}, v DOUBLE"))
+    env.execute_sql(sql.results(job["values"]))
 
 
 def _join_sql(job: dict[str, Any]) -> str:
-    span = f"INTERVAL '{job['window_s']}' SECOND({len(str(job['window_s']))})"
-    return (
-        "SELECT a.k, a.x, b.y FROM a JOIN b ON a.k = b.k"
-        f" AND b.ts BETWEEN a.ts - {span} AND a.ts + {span}"
-    )
+    return sql.join(job["values"], job["window_s"], job["variant"])
 
 
-def _time_read(env: TableEnvironment) -> float:
-    both = env.create_statement_set()
-    both.add_insert_sql("INSERT INTO read_a SELECT k, ts, x FROM a")
-    both.add_insert_sql("INSERT INTO read_b SELECT k, ts, y FROM b")
+def _time_read(env: TableEnvironment, job: dict[str, Any]) -> float:
+    every = env.create_statement_set()
+    when, _ = sql.moment(job["variant"])
+    for stream, value in job["values"].items():
+        every.add_insert_sql(f"INSERT INTO read_{stream} SELECT k, {when}, {value} FROM {stream}")
     start = time.perf_counter()
-    both.execute().wait()
+    every.execute().wait()
     return time.perf_counter() - start
 
 
@@ -178,12 +188,45 @@ def _time_join(env: TableEnvironment, job: dict[str, Any]) -> float:
 
 def _count(env: TableEnvironment, job: dict[str, Any]) -> int:
     """A streaming count keeps correcting itself: the last row is the answer."""
-    table = env.execute_sql(f"SELECT COUNT(*), SUM(x), SUM(y) FROM ({_join_sql(job)})")
+    sums = ", ".join(f"SUM({value})" for value in job["values"].values())
+    table = env.execute_sql(f"SELECT COUNT(*), {sums} FROM ({_join_sql(job)})")
     count = 0
     with table.collect() as rows:
         for row in rows:
             count = int(row[0])
     return count
+
+
+@contextmanager
+def _checkpoints(env: TableEnvironment, expected_s: float) -> Iterator[list[int]]:
+    """What runs inside takes checkpoints; their sizes in bytes."""
+    sizes: dict[str, int] = {}
+    found: list[int] = []
+    ended = threading.Event()
+
+    def watch(folder: Path) -> None:
+        while not ended.wait(POLL_S):
+            for complete in folder.glob("*/chk-*/_metadata"):
+                with suppress(FileNotFoundError):  # replaced by a newer one meanwhile
+                    size = sum(file.stat().st_size for file in complete.parent.iterdir())
+                    name = complete.parent.name
+                    sizes[name] = max(size, sizes.get(name, 0))  # less: it is being deleted
+
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        pause = max(expected_s / CHECKPOINTS, LEAST_PAUSE_S)
+        settings = {
+            "execution.checkpointing.interval": f"{pause * 1e3:.0f} ms",
+            "execution.checkpointing.dir": f"file://{folder}",
+        }
+        _configure(env, settings)
+        watcher = threading.Thread(target=watch, args=(Path(folder),), daemon=True)
+        watcher.start()
+        try:
+            yield found
+        finally:
+            ended.set()
+            watcher.join()
+            found.extend(sizes.values())
 
 
 def _child(job: dict[str, Any]) -> None:
@@ -192,22 +235,27 @@ def _child(job: dict[str, Any]) -> None:
     env = _environment(job)
     _declare(env, job)
     emit(note=f"version {__version__}")
+    sql.check_plan(env.explain_sql(_join_sql(job)), len(job["values"]), job["variant"])
     reads: list[float] = []
     joins: list[float] = []
     for _ in range(job["repeats"]):
-        reads.append(_time_read(env))
+        reads.append(_time_read(env, job))
         emit(note=f"read {reads[-1]:.1f} s")
     for _ in range(job["repeats"]):
         joins.append(_time_join(env, job))
         emit(note=f"join {joins[-1]:.1f} s")
+    with _checkpoints(env, min(joins)) as sizes:
+        count = _count(env, job)
     emit(
         done={
             "total_s": min(joins),
             "read_s": min(reads),
-            "rows_out": _count(env, job),
+            "rows_out": count,
             "version": __version__,
             "reads_s": reads,
             "joins_s": joins,
+            "checkpoint_bytes": sizes,
+            "state_bytes": max(sizes, default=None),
         }
     )
 

@@ -24,6 +24,7 @@ from _peer import PeerError, PeerResult, Progress, check_count, emit, run_child,
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 STORES = {
     "default": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
@@ -50,6 +51,7 @@ TUNED = {
 }
 DISORDER_MARGIN_MS = 500
 POLL_S = 0.5
+NEWEST_STATE = "stateOnCurrentVersionSizeBytes"  # of the default store; RocksDB has no such metric
 
 
 def run_spark_join(
@@ -64,11 +66,14 @@ def run_spark_join(
     batch_budget_s: float = 60.0,
     conf: dict[str, str] | None = None,
     progress: Progress = silent,
+    tolerant: bool = False,
 ) -> PeerResult:
-    """Spark's interval join of `a` and `b`, or the chained joins of `a`, `b` and `c`.
+    """Spark's interval join of `a` and `b`, or chained joins of more streams.
 
+    What its operators keep after the last batch is in `detail`: `state_bytes` is the least that
+    Spark reports (the newest version of the state; it holds an older one besides).
     `shuffle_partitions` (tuned runs only) defaults to `PARTITIONS_PER_CORE`; `conf` adds
-    settings.
+    settings. A `tolerant` run may fail after some batches (its state outgrows the heap).
     With several `passes` over the files in one JVM, `total_s` is the first and `batch_ms` the last.
     """
     system = f"spark-{store}-{'tuned' if tuned else 'defaults'}"
@@ -79,7 +84,7 @@ def run_spark_join(
         settings["spark.sql.shuffle.partitions"] = str(partitions)
         system += f"-{partitions}"
     job = _job(data, "join", cores, passes, settings | (conf or {}))
-    result = _run(system, job, budget_s, batch_budget_s, progress)
+    result = _run(system, job, budget_s, batch_budget_s, progress, tolerant)
     finished = len(result.batch_ms) if result.partial else data.spec.batches
     _check(result, data.expected(finished))
     return result
@@ -129,7 +134,12 @@ def _job(
 
 
 def _run(
-    system: str, job: dict[str, Any], budget_s: float, batch_budget_s: float, progress: Progress
+    system: str,
+    job: dict[str, Any],
+    budget_s: float,
+    batch_budget_s: float,
+    progress: Progress,
+    tolerant: bool = False,
 ) -> PeerResult:
     command = [sys.executable, str(Path(__file__).absolute())]
     return run_child(
@@ -140,6 +150,7 @@ def _run(
         batch_budget_s=batch_budget_s,
         progress=progress,
         env={"PYTHONWARNINGS": "ignore"},
+        tolerant=tolerant,
     )
 
 
@@ -183,25 +194,46 @@ def _near(left: str, right: str, window_s: int) -> str:
     return f"{right} >= {left} - {span} AND {right} <= {left} + {span}"
 
 
-def _joined(spark: SparkSession, data: Dataset) -> DataFrame:
+def _side(spark: SparkSession, data: Dataset, name: str) -> DataFrame:
     delay = f"{data.spec.jitter_ms + DISORDER_MARGIN_MS} milliseconds"
-    window = data.spec.window_s
+    renamed = [f"{c} AS {name}_{c}" for c in data.columns(name)]
+    return _stream(spark, data, name).selectExpr(*renamed).withWatermark(f"{name}_ts", delay)
 
-    def side(name: str) -> DataFrame:
-        renamed = [f"{c} AS {name}_{c}" for c in data.columns(name)]
-        return _stream(spark, data, name).selectExpr(*renamed).withWatermark(f"{name}_ts", delay)
 
+def _plain(frame: DataFrame, name: str) -> DataFrame:
+    """The input of a stateful operator may carry one event time: this one becomes a mere value."""
     from pyspark.sql.functions import expr
 
+    return frame.withColumn(f"{name}_ts", expr(f"timestamp_micros(unix_micros({name}_ts))"))
+
+
+def _joined(spark: SparkSession, data: Dataset) -> DataFrame:
+    from pyspark.sql.functions import expr
+
+    if data.spec.is_star:
+        return _star(spark, data)
+    window = data.spec.window_s
     on = expr(f"a_k = b_k AND {_near('a_ts', 'b_ts', window)}")
-    pairs = side("a").join(side("b"), on)
+    pairs = _side(spark, data, "a").join(_side(spark, data, "b"), on)
     if data.spec.ways == 2:
         return pairs.select("a_k", "a_x", "b_y")
     near = f"{_near('b_ts', 'c_ts', window)} AND {_near('a_ts', 'c_ts', window)}"
-    # A stateful operator's input may carry one event time: b's goes on, a's becomes a plain value.
-    plain = expr("timestamp_micros(unix_micros(a_ts))")
-    triples = pairs.withColumn("a_ts", plain).join(side("c"), expr(f"b_m = c_m AND {near}"))
+    triples = _plain(pairs, "a").join(_side(spark, data, "c"), expr(f"b_m = c_m AND {near}"))
     return triples.select("a_k", "b_m", "a_x", "b_y", "c_z")
+
+
+def _star(spark: SparkSession, data: Dataset) -> DataFrame:
+    """One join per further stream; the event time of the first goes on through all of them."""
+    from pyspark.sql.functions import expr
+
+    first, *others = data.spec.streams
+    joined, known = _side(spark, data, first), [first]
+    for name in others:
+        near = [_near(f"{before}_ts", f"{name}_ts", data.spec.window_s) for before in known]
+        on = expr(" AND ".join([f"{first}_k = {name}_k", *near]))
+        joined = _plain(joined.join(_side(spark, data, name), on).drop(f"{name}_k"), name)
+        known.append(name)
+    return joined.drop(*(f"{name}_ts" for name in known))
 
 
 def _report_new(query: StreamingQuery, seen: int) -> int:
@@ -212,8 +244,18 @@ def _report_new(query: StreamingQuery, seen: int) -> int:
         seen = batch.batchId
         rows_out = max(batch.sink.numOutputRows, 0)
         if batch.numInputRows or rows_out:
-            emit(batch_ms=batch.durationMs["triggerExecution"], rows_out=rows_out)
+            took = batch.durationMs["triggerExecution"]
+            emit(batch_ms=took, rows_out=rows_out, detail=_state(batch))
     return seen
+
+
+def _state(batch: StreamingQueryProgress) -> dict[str, int]:
+    """What all operators of the query keep after a batch."""
+    operators = batch.stateOperators
+    used = sum(op.memoryUsedBytes for op in operators)
+    newest = sum(op.customMetrics.get(NEWEST_STATE, op.memoryUsedBytes) for op in operators)
+    rows = sum(op.numRowsTotal for op in operators)
+    return {"state_bytes": newest, "state_bytes_all_versions": used, "state_rows": rows}
 
 
 def _pass(frame: DataFrame, report: bool) -> tuple[float, int]:
