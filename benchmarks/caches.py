@@ -130,7 +130,7 @@ def _points(report: Report, names: tuple[str, ...]) -> None:
     below, worst = [], 0.0
     for name in names:
         report.progress(f"figure 5.21: point {name}")
-        found = _spectrum(point(name, 60, 8, 5))
+        found = spectrum(point(name, 60, 8, 5))
         for plan, outcome in found.items():
             case = f"5.21 {name}"
             report.row(case, f"thalweg {plan}", "operations a row", "", outcome.per_row)
@@ -141,7 +141,7 @@ def _points(report: Report, names: tuple[str, ...]) -> None:
     _measure(report, "5.21b", worst)
 
 
-def _spectrum(work: Workload) -> dict[str, Outcome]:
+def spectrum(work: Workload) -> dict[str, Outcome]:
     """The best plan of each kind: without subresults, trees, prefix caches, any caches."""
     found = {
         "M": cr.run(work),

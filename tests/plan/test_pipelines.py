@@ -56,6 +56,20 @@ def test_all_missing_predecessors_come_first() -> None:
     assert order_of(pipeline) == [3, 5, 6, 4, 2]
 
 
+def test_inequalities_lead_on_where_no_key_does() -> None:
+    """r2 - r1 by a key, r1 - r4 by an inequality, r4 - r3 by a key: r3 is not met as a product."""
+    sql = """SELECT ISTREAM r1.b FROM r1 [RANGE 9 SECONDS], r2 [RANGE 9 SECONDS],
+      r3 [RANGE 9 SECONDS], r4 [RANGE 9 SECONDS]
+      WHERE r1.b = r2.b AND r1.c <= r4.d AND r4.d = r3.d"""
+    block = planned(sql, Orders()).blocks[0]
+    assert {p.leaf + 1: order_of(p) for p in block.pipelines} == {
+        1: [2, 4, 3],
+        2: [1, 4, 3],
+        3: [4, 1, 2],
+        4: [3, 1, 2],
+    }
+
+
 @pytest.mark.parametrize("start", range(6))
 def test_every_order_of_filters_is_a_pipeline_without_products(start: int) -> None:
     """All 120 orders, from every stream: each leaf once, each looked up by a key (streamon #24)."""

@@ -42,7 +42,7 @@ def test_output_depends_on_the_input_alone(first: int) -> None:
         check_case(random_case(seed), chosen_variants(seed, PER_CASE))
 
 
-@pytest.mark.parametrize("first", range(0, 120, 20))
+@pytest.mark.parametrize("first", range(0, 60, 20))
 def test_large_packs_change_nothing(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Directories and time indexes, which large packs alone have, on small ones."""
     monkeypatch.setattr(view, "_FEW", 0)

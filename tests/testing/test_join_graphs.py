@@ -14,7 +14,7 @@ SEEDS = 500
 def test_join_graphs_equal_the_reference(seed: int) -> None:
     """Every graph gives the reference's rows, however it runs (streamon #22, #28)."""
     for one in range(seed, seed + 10):
-        check_case(random_join(one), chosen_variants(one, 2))
+        check_case(random_join(one), chosen_variants(one, 1 + one % 2))
 
 
 def test_join_graphs_cover_every_shape_and_window() -> None:

@@ -122,6 +122,9 @@ CACHE_FIRST_EPOCHS = 4
 RATE_CHANGE, RATE_EPOCHS, RATE_ROWS = 2.0, 2, 64
 """at once, if a stream brings this many times as many rows as it did, or as few, for so many epochs
 in a row, and more than so many rows."""
+COLD_EPOCHS = 4
+"""Misses of a cache in use are averaged over so many epochs, and believed after as many: at first
+it is empty."""
 CACHE_QUOTA = 6
 """Global caches are considered only as long as there are fewer candidates than this."""
 EXHAUSTIVE_CANDIDATES = 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from thalweg.plan.expr import Call, Column, Expr, Predicate
+from thalweg.plan.expr import Call, Column, Expr, Predicate, columns_of
 from thalweg.plan.functions import can_raise
 from thalweg.plan.physical import Leaf
 
@@ -47,6 +47,12 @@ class KeyClasses:
             for n, p in enumerate(self.predicates)
             if n not in self.covered and not can_raise(p.expr)
         ]
+
+    def bridges(self) -> list[set[int]]:
+        """Pairs of leaves that other predicates than keys link."""
+        owner = {f.name: i for i, leaf in enumerate(self.leaves) for f in leaf.fields}
+        spoken_of = [{owner[c] for c in columns_of(p.expr)} for p in self.residual()]
+        return [leaves for leaves in spoken_of if len(leaves) == 2]
 
 
 def _equal_columns(expr: Expr) -> tuple[str, str] | None:

@@ -181,16 +181,24 @@ def probe_order(
     start: int, leaves: int, classes: KeyClasses, wanted: Sequence[int] = ()
 ) -> list[int]:
     """The wanted order as far as keys allow: a leaf that no key links to those before it comes
-    after the leaves on the shortest path to it, and never as a product where there is a path."""
+    after the leaves on the shortest path to it, and never as a product where there is a path. Where
+    there is none, other predicates lead on."""
     preference = list(dict.fromkeys([*(i for i in wanted if i < leaves), *range(leaves)]))
     preference = [i for i in preference if i != start]
     order = [start]
     while len(order) <= len(preference):
         above = _paths(order, leaves, classes)
         reachable = [i for i in preference if i in above and i not in order]
-        for leaf in reachable or [next(i for i in preference if i not in order)]:
+        for leaf in reachable or [_next_part(preference, order, classes)]:
             order += _missing(leaf, order, above, classes)
     return order[1:]
+
+
+def _next_part(preference: list[int], done: list[int], classes: KeyClasses) -> int:
+    """A leaf that no key leads to; a product only if no predicate does."""
+    left = [i for i in preference if i not in done]
+    bridges = classes.bridges()
+    return next((i for i in left if any(i in b and b & set(done) for b in bridges)), left[0])
 
 
 def _paths(done: list[int], leaves: int, classes: KeyClasses) -> dict[int, int]:

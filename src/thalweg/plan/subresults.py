@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from thalweg.plan.classes import KeyClasses
-from thalweg.plan.expr import Predicate, columns_of
+from thalweg.plan.expr import columns_of
 from thalweg.plan.logical import Field, SessionWindow
 from thalweg.plan.physical import (
     Block,
@@ -87,8 +87,7 @@ def may_be_kept(block: Block, members: Sequence[int]) -> bool:
     if not all(can_be_kept(block.leaves[i]) for i in members):
         return False
     classes = KeyClasses(block.leaves, block.joins)
-    links = [set(c) for c in classes.members]
-    links += [_spoken_of(block, p) for p in classes.residual()]
+    links = [*map(set, classes.members), *classes.bridges()]
     return _reaches_all(members, [link & set(members) for link in links])
 
 
@@ -103,13 +102,6 @@ def _reaches_all(members: Sequence[int], links: Sequence[set[int]]) -> bool:
     while found := {i for link in links if link & joined for i in link} - joined:
         joined |= found
     return joined >= set(members)
-
-
-def _spoken_of(block: Block, predicate: Predicate) -> set[int]:
-    """The leaves that a predicate looks at, if they are two."""
-    names = columns_of(predicate.expr)
-    found = {i for i, leaf in enumerate(block.leaves) if names & {f.name for f in leaf.fields}}
-    return found if len(found) == 2 else set()
 
 
 def compatible(spans: Sequence[Span]) -> bool:

@@ -16,6 +16,7 @@ from thalweg.adapt.constants import (
     CACHE_EPOCHS,
     CACHE_FIRST_EPOCHS,
     CACHE_PAGE,
+    COLD_EPOCHS,
     JOIN_PIECES,
     JOIN_ROWS,
     JOIN_SHARE,
@@ -196,7 +197,7 @@ class CacheWatch:
         for number, cache in one.caches.items():
             for segment in (s for s in self._used if self._numbers[s] == number):
                 if cache.lookups:
-                    missed = self._missed.setdefault(segment, Recent())
+                    missed = self._missed.setdefault(segment, Recent(COLD_EPOCHS))
                     missed.add(cache.fills / cache.lookups)
                 self._bytes[segment.shared] = cache.bytes
 
@@ -252,7 +253,7 @@ class CacheWatch:
     def _cache(self, segment: Segment, e: Estimates) -> CacheEstimate:
         costs = self.costs
         missed = self._missed.get(segment)
-        if self.states.states.get(segment) is State.USED and missed is not None and missed.count:
+        if self.states.states.get(segment) is State.USED and missed is not None and missed.full:
             miss = missed.mean
         else:
             # what is asked for again when it vanishes has been asked for before
