@@ -80,9 +80,7 @@ def run(
 ) -> Outcome:
     """`planned` forces a plan; without it `joins` says what the engine may do by itself, by the
     number of operations or, unless they are `counted`, by the time they take here."""
-    runner = Runner()
-    for name, columns in work.columns.items():
-        runner.stream(name, _table(dict.fromkeys(columns, np.empty(0, np.int64)), np.empty(0)))
+    runner = _runner(work)
     coordinator = runner.session.coordinator
     coordinator.adaptation = Adaptation({}, UNITS if counted else None)
     if memory is not None:
@@ -107,6 +105,13 @@ def run(
     found.switches = [str(s) for s in query.plan_log]
     runner.close()
     return found
+
+
+def _runner(work: Workload) -> Runner:
+    runner = Runner()
+    for name, columns in work.columns.items():
+        runner.stream(name, _table(dict.fromkeys(columns, np.empty(0, np.int64)), np.empty(0)))
+    return runner
 
 
 def _batches(work: Workload) -> Iterator[dict[str, pa.Table]]:
@@ -139,10 +144,11 @@ def best(work: Workload, plans: Sequence[Planned]) -> Outcome:
 
 
 def trees(work: Workload) -> list[Tree]:
-    runner = Runner()
-    for name, columns in work.columns.items():
-        runner.stream(name, _table(dict.fromkeys(columns, np.empty(0, np.int64)), np.empty(0)))
-    return list(binary_trees(runner.query(work.sql, name="q").plan.blocks[0]))
+    return list(binary_trees(_plan(work).blocks[0]))
+
+
+def _plan(work: Workload) -> QueryPlan:
+    return _runner(work).query(work.sql, name="q").plan
 
 
 def mjoins(work: Workload) -> dict[str, Planned]:
@@ -162,8 +168,20 @@ def _ordered(plan: QueryPlan, orders: Sequence[Sequence[int]]) -> QueryPlan:
     return plan
 
 
-def xjoins(work: Workload) -> list[Planned]:
-    return [lambda plan, t=t: with_tree(plan, 0, t) for t in trees(work)]  # type: ignore[misc]
+def xjoins(work: Workload) -> dict[str, Planned]:
+    return {f"xjoin {t}": (lambda plan, t=t: with_tree(plan, 0, t)) for t in trees(work)}
+
+
+def always_cached(work: Workload) -> dict[str, Planned]:
+    """One cache for good, each that the order of the text allows, and as many as go together."""
+    block = _plan(work).blocks[0]
+    plans: dict[str, list[Span]] = {
+        f"cache {block.orders[s.leaf][s.first : s.last + 1]} in {s.leaf}": [s]
+        for s in all_spans(block)
+    }
+    plans["caches, widest first"] = _together(sorted(all_spans(block), key=_width))
+    plans["caches, narrowest first"] = _together(sorted(all_spans(block), key=_width)[::-1])
+    return {n: (lambda plan, s=s: with_spans(plan, 0, s)) for n, s in plans.items()}
 
 
 def prefix_plans(work: Workload) -> list[Planned]:
@@ -171,8 +189,9 @@ def prefix_plans(work: Workload) -> list[Planned]:
     found: list[Planned] = []
     for tree in trees(work):
         found += [
-            lambda plan, t=tree, n=n: _cached(with_tree(plan, 0, t), n, True) for n in _some()
-        ]  # type: ignore[misc]
+            lambda plan, t=tree, n=n: _cached(with_tree(plan, 0, t), n)  # type: ignore[misc]
+            for n in range(-1, 3)
+        ]
     return found
 
 
@@ -185,25 +204,32 @@ def global_plans(work: Workload) -> list[Planned]:
     ]
 
 
-def _some() -> range:
-    return range(-1, 3)
+def _width(span: Span) -> int:
+    """For sorting the widest first."""
+    return span.first - span.last
 
 
-def _cached(plan: QueryPlan, which: int, prefix: bool) -> QueryPlan:
-    """All compatible spans, widest first (-1), or those over one set of leaves."""
-    plan = with_spans(plan, 0, [])
-    block = plan.blocks[0]
-    spans = sorted(all_spans(block, prefix=prefix), key=lambda s: s.first - s.last)
-    orders = {p.leaf: p.order for p in block.pipelines}
-    sets = list(dict.fromkeys(frozenset(orders[s.leaf][s.first : s.last + 1]) for s in spans))
-    if which >= 0:
-        wanted = sets[which : which + 1]
-        spans = [s for s in spans if frozenset(orders[s.leaf][s.first : s.last + 1]) in wanted]
+def _together(spans: Sequence[Span]) -> list[Span]:
+    """Spans that do not overlap, those that come first preferred."""
     chosen: list[Span] = []
     for span in spans:
         if compatible([*chosen, span]):
             chosen.append(span)
-    return with_spans(plan, 0, chosen)
+    return chosen
+
+
+def _cached(plan: QueryPlan, which: int) -> QueryPlan:
+    """All compatible spans whose changes come by, widest first (-1), or those over one set of
+    leaves."""
+    plan = with_spans(plan, 0, [])
+    block = plan.blocks[0]
+    spans = sorted(all_spans(block, prefix=True), key=_width)
+    orders = block.orders
+    sets = list(dict.fromkeys(frozenset(orders[s.leaf][s.first : s.last + 1]) for s in spans))
+    if which >= 0:
+        wanted = sets[which : which + 1]
+        spans = [s for s in spans if frozenset(orders[s.leaf][s.first : s.last + 1]) in wanted]
+    return with_spans(plan, 0, _together(spans))
 
 
 def _widest(plan: QueryPlan, bits: int) -> QueryPlan:

@@ -7,7 +7,6 @@ pair of inequalities takes the place of an equality.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import numpy as np
 import _cache_run as cr
 from _cache_adapting import ADAPTING_GOALS, measure_adapting
 from _cache_data import POINTS, Q1_SCANNED, in_order, point, q1, q2, uniform
-from _cache_run import Outcome, Workload
+from _cache_run import Outcome, Planned, Workload
 from _harness import Report
 
 GOALS: dict[str, tuple[str, dict[str, float]]] = {
@@ -145,7 +144,7 @@ def spectrum(work: Workload) -> dict[str, Outcome]:
     """The best plan of each kind: without subresults, trees, prefix caches, any caches."""
     found = {
         "M": cr.run(work),
-        "X": cr.best(work, cr.xjoins(work)),
+        "X": cr.best(work, list(cr.xjoins(work).values())),
         "P": cr.best(work, cr.prefix_plans(work)),
     }
     wide = cr.best(work, cr.global_plans(work))
@@ -170,8 +169,7 @@ def _burst(report: Report) -> None:
     rates = {"R": rate, "S": 100, "T": 400}
     work = Workload(base.sql, rates, draws, base.columns, epochs, 5)
     found = cr.run(work, joins="cached")
-    plans: dict[str, Callable] = {"mjoin": lambda plan: plan}  # type: ignore[type-arg]
-    plans |= {f"xjoin {t}": (lambda plan, t=t: cr.with_tree(plan, 0, t)) for t in cr.trees(work)}
+    plans: dict[str, Planned] = {"mjoin": lambda plan: plan, **cr.xjoins(work)}
     static = {name: cr.run(work, planned) for name, planned in plans.items()}
     late = {name: np.array(o.operations[middle:]) for name, o in static.items()}
     best = min(late, key=lambda n: late[n][10:].sum())

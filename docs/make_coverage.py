@@ -13,7 +13,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "coverage.md"
-CITATION = re.compile(r"\b(streamon|pulse|bounds|densities) #(\d+)|\b(priorart) ([A-Z]+-?\d+)")
+NUMBERED = re.compile(r"\b(streamon|pulse|bounds|densities) (#\d+(?:, #\d+)*)")
+LETTERED = re.compile(r"\bpriorart [A-Z]+-?\d+")
 
 
 def citations() -> dict[str, list[str]]:
@@ -24,8 +25,10 @@ def citations() -> dict[str, list[str]]:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
                 text = f"{node.name}\n{ast.get_docstring(node) or ''}"
                 place = f"{path.relative_to(ROOT).as_posix()}::{node.name}"
-                for note, number, other, letter in CITATION.findall(text):
-                    item = f"{note} #{number}" if note else f"{other} {letter}"
+                items = LETTERED.findall(text)
+                for note, numbers in NUMBERED.findall(text):
+                    items += [f"{note} {number}" for number in numbers.split(", ")]
+                for item in items:
                     found.setdefault(item, []).append(place)
     return found
 

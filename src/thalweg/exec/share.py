@@ -1,15 +1,17 @@
-"""The part of a leaf's rows that a task reads."""
+"""How rows are shared out: what each task of a query reads of each leaf."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
 from thalweg.exec.frame import Ints
+from thalweg.plan.cubes import shape
 from thalweg.plan.physical import QueryPlan, RoutingKind
 from thalweg.store.hashing import hash_columns
-from thalweg.store.packs import FULL_RANGE, Key, KeyIndex, Pack
+from thalweg.store.packs import FULL_RANGE, Key, KeyIndex, Pack, hash_ranges
 
 Range = tuple[int, int]
 Ranges = tuple[Range, ...]
@@ -59,6 +61,16 @@ def _restricted(index: KeyIndex, pack: Pack, key: Key, within: Range) -> KeyInde
         return KeyIndex(index.hashes[rows], index.ts[rows], rows)
     kept = np.flatnonzero(inside[index.rows])
     return KeyIndex(index.hashes[kept], index.ts[kept], index.rows[kept])
+
+
+def task_ranges(plan: QueryPlan, tasks: int) -> list[Ranges]:
+    """Per task of a query the hashes it reads along each axis."""
+    routing = plan.routing
+    if routing.kind is RoutingKind.SINGLE:
+        return [()]
+    if routing.kind is RoutingKind.CUBE:
+        return list(product(*map(hash_ranges, shape(routing, plan.stream_leaves, tasks))))
+    return [(one,) for one in hash_ranges(tasks)]
 
 
 def share_of(plan: QueryPlan, place: int, ranges: Ranges, part: int, parts: int) -> Share:

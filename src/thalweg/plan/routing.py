@@ -60,8 +60,13 @@ def _kept_together(
     """Sets of columns, rows equal in which belong into one task."""
     found = [visible] if netting else []
     if grouping is not None:
-        found.append(frozenset(k.expr.name for k in grouping.keys if isinstance(k.expr, Column)))
+        found.append(_grouped_by(grouping))
     return found
+
+
+def _grouped_by(grouping: Grouping) -> frozenset[str]:
+    """The columns among the keys of groups."""
+    return frozenset(k.expr.name for k in grouping.keys if isinstance(k.expr, Column))
 
 
 def _candidates(
@@ -84,8 +89,7 @@ def _candidates(
     if isinstance(window, KeptWindow):
         own = [n for n in own if n in window.partition_by]
     if grouping is not None:
-        keys = {k.expr.name for k in grouping.keys if isinstance(k.expr, Column)}
-        own = [n for n in own if n in keys]
+        own = [n for n in own if n in _grouped_by(grouping)]
     if netting:
         own = [n for n in own if n in visible]
     hashable = [n for n in own if _hashable(leaves[only], n)]
@@ -109,7 +113,7 @@ def _obstacle(
             if not routed or not routed <= set(leaf.window.partition_by):
                 return "a window over rows needs its stream's whole order"
     if grouping is not None:
-        grouped = {k.expr.name for k in grouping.keys if isinstance(k.expr, Column)}
+        grouped = _grouped_by(grouping)
         if not all(grouped & set(c.values()) for c in key):
             return "groups span the join key"
     if netting and not all(visible & set(c.values()) for c in key):

@@ -11,7 +11,6 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from itertools import product
 from typing import Protocol
 from urllib.parse import quote
 
@@ -22,14 +21,13 @@ from thalweg.exec import slots
 from thalweg.exec.aggregate import OPENS
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.jobs import Job, Result, UpkeepFailed
-from thalweg.exec.share import Ranges
+from thalweg.exec.share import task_ranges
 from thalweg.exec.shared import Common, common_predicates
 from thalweg.exec.step import StepResult, StepTask
 from thalweg.exec.tactics import Seen
 from thalweg.exec.upkeep import FoldResult, MergeResult
 from thalweg.plan.catalog import SYSSTREAM, Catalog
-from thalweg.plan.cubes import shape
-from thalweg.plan.physical import Leaf, QueryPlan, RoutingKind
+from thalweg.plan.physical import Leaf, QueryPlan
 from thalweg.plan.query import QueryOptions
 from thalweg.runtime import watermarks
 from thalweg.runtime.intake import Intake
@@ -47,7 +45,7 @@ from thalweg.runtime.state import FAILED, RUNNING, EngineState, QueryState, Stre
 from thalweg.runtime.sysstream import SysStream
 from thalweg.store.log import LogEntry
 from thalweg.store.manifest import State, commit_manifest
-from thalweg.store.packs import Key, PackMeta, hash_ranges
+from thalweg.store.packs import Key, PackMeta
 from thalweg.store.storage import Storage
 
 log = logging.getLogger("thalweg")
@@ -306,7 +304,7 @@ class Coordinator:
         packs = tuple(self._visible(plan, i, query) for i in range(len(plan.leaves)))
         if query.start is None:
             query.start = self._start(plan, packs, until)
-        ranges = self._ranges(plan)
+        ranges = task_ranges(plan, self.parts)
         state = {slot: tuple(found) for slot, found in query.slots.items()}
         return [
             StepTask(
@@ -320,15 +318,6 @@ class Coordinator:
             )
             for i, own in enumerate(ranges)
         ]  # fmt: skip
-
-    def _ranges(self, plan: QueryPlan) -> list[Ranges]:
-        """Per task of a query the hashes it reads along each axis."""
-        if plan.routing.kind is RoutingKind.SINGLE:
-            return [()]
-        if plan.routing.kind is RoutingKind.CUBE:
-            sizes = shape(plan.routing, plan.stream_leaves, self.parts)
-            return list(product(*map(hash_ranges, sizes)))
-        return [(one,) for one in hash_ranges(self.parts)]
 
     def _visible(self, plan: QueryPlan, i: int, query: QueryState) -> tuple[PackMeta, ...]:
         leaf = plan.leaves[i]
