@@ -1,7 +1,8 @@
 """Write docs/coverage.md: which acceptance item is shown by which test.
 
 Tests cite items by id in their names or docstrings (`streamon #22`, `priorart Q3`);
-`acceptance.toml` lists the items with a few words each. Run `python docs/make_coverage.py`; a test keeps the page true.
+`acceptance.toml` lists the items with a few words each. Run `python docs/make_coverage.py`; a test
+keeps the page true.
 """
 
 from __future__ import annotations

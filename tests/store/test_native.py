@@ -52,17 +52,22 @@ def test_match_ranges_find_exactly_the_rows_in_range(sort_needles: bool) -> None
         at = np.lexsort((low, needle))
         needle, low = needle[at], low[at]
     high = low + rng.integers(-5, 40, 300)
-    begin, count, total = native.match_ranges(needle, low, high, hashes, ts)
+    which, begin, count, total = native.match_ranges(needle, low, high, hashes, ts)
     assert total == count.sum() > 0
+    found = {i: [*range(b, b + n)] for i, b, n in zip(which, begin, count, strict=True)}
+    assert all(found.values())
     for i in range(300):
         inside = (hashes == needle[i]) & (ts >= low[i]) & (ts <= high[i])
-        assert list(range(begin[i], begin[i] + count[i])) == np.flatnonzero(inside).tolist()
+        assert found.get(i, []) == np.flatnonzero(inside).tolist()
 
 
 def test_expanded_ranges_name_every_pair() -> None:
     begin, count = np.array([3, 0, 7]), np.array([2, 0, 3])
     needle, position = native.expand_ranges(begin, count, 5)
     assert needle.tolist() == [0, 0, 2, 2, 2]
+    assert position.tolist() == [3, 4, 7, 8, 9]
+    needle, position = native.expand_matches(np.array([5, 8, 6]), begin, count, 5)
+    assert needle.tolist() == [5, 5, 6, 6, 6]
     assert position.tolist() == [3, 4, 7, 8, 9]
 
 
@@ -97,11 +102,8 @@ def test_a_directory_finds_what_a_merge_finds(n: int, distinct: int) -> None:
     low = rng.integers(-60, 60, len(needles))
     high = low + rng.integers(-3, 40, len(needles))
     base, shift, starts = native.hash_directory(hashes)
-    few = native.match_few_ranges(
-        needles, low, high, hashes, ts, np.uint64(base), np.uint64(shift), starts
-    )
+    directory = ts.min(), ts.max(), np.uint64(base), np.uint64(shift), starts
+    few = native.match_by_directory(needles, low, high, hashes, ts, *directory)
     every = native.match_ranges(needles, low, high, hashes, ts)
-    assert few[2] == every[2]
-    assert (few[1] == every[1]).all()
-    found = few[1] > 0
-    assert (few[0][found] == every[0][found]).all()
+    assert all((a == b).all() for a, b in zip(few[:3], every[:3], strict=True))
+    assert few[3] == every[3]

@@ -34,6 +34,9 @@ SLICE_MEMORY = 0.75
 ALPHA = 0.9
 """A predicate moves forward only if the ratio of the one before it is below this part of its
 own."""
+PIPELINE_ALPHA = 0.7
+"""The same for leaves of a pipeline: few calls are measured there, and with an order go the caches
+of its pipeline."""
 REVERT_MARGIN = 1.2
 """A switch after which a row costs this much more than before is taken back."""
 REVERT_ROWS = 4_096
@@ -122,6 +125,8 @@ CACHE_FIRST_EPOCHS = 4
 RATE_CHANGE, RATE_EPOCHS, RATE_ROWS = 2.0, 2, 64
 """at once, if a stream brings this many times as many rows as it did, or as few, for so many epochs
 in a row, and more than so many rows."""
+URGENT_EPOCHS = 3
+"""Then, and at first, profiling may take more than its budget for so many epochs."""
 COLD_EPOCHS = 4
 """Misses of a cache in use are averaged over so many epochs, and believed after as many: at first
 it is empty."""
@@ -139,8 +144,8 @@ NEW_KEY_BITS = 1 << 17
 JOIN_SHARE, JOIN_ROWS = 0.01, 64
 """This share of the rows of each pipeline, or at least so many, are profiled in an epoch while
 caches are to be chosen,"""
-JOIN_PIECES = 4
-"""in so many pieces, each of them an observation."""
+SAMPLE_OBSERVATIONS = 4
+"""and count as so many observations."""
 USED_EPOCHS = 8
 """While nothing is to be chosen, pipelines with caches are profiled every so many epochs,"""
 USED_SHARE, USED_ROWS = 0.01, 32

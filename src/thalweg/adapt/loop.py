@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from thalweg.adapt.constants import AUTO_GAIN, CACHE_BYTES, CACHED_GAIN
+from thalweg.adapt.constants import AUTO_GAIN, CACHE_BYTES, CACHED_GAIN, PIPELINE_ALPHA
 from thalweg.adapt.filters.catalog import make_ordering, usual_settings
 from thalweg.adapt.filters.ordering import Fork, Order, Ordering, Settings
 from thalweg.adapt.filters.watch import FilterWatch, OrderWatch
@@ -132,7 +132,10 @@ class Adaptation:
         """Pipelines adapt as filters do, unless all is to stay as it is written."""
         name = "fixed" if options.filters == "fixed" else "auto"
         injected = None if self.join_costs is None else (self.join_costs.probe,) * leaves
-        settings = usual_settings(name, Settings(leaves, injected=injected), options.profile)
+        settings = Settings(leaves, injected=injected)
+        if injected is None:
+            settings = replace(settings, alpha=PIPELINE_ALPHA)
+        settings = usual_settings(name, settings, options.profile)
         return make_ordering(name, settings, None if name == "fixed" else order)
 
     # -- hooks of the executor ---------------------------------------------------------------
@@ -254,6 +257,7 @@ class Adaptation:
 def _with_caches(
     caches: CacheWatch, plan: QueryPlan, seen: Sequence[JoinSeen], epoch: int
 ) -> QueryPlan:
+    caches.saw(seen)
     if caches.is_of_other_orders(plan):
         caches.reordered(plan)
         return caches.applied(plan)

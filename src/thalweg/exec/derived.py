@@ -155,8 +155,8 @@ class DerivedLeaf:
 def _matches(hashes: Hashes, last: Ints | None, kept: Hashes, moments: Ints) -> tuple[Ints, Ints]:
     low = np.full(len(hashes), 2 * BEFORE_TIME, np.int64)
     high = np.full(len(hashes), 2 * AFTER_TIME, np.int64) if last is None else last
-    begin, count, total = native.match_ranges(hashes, low, high, kept, moments)
-    needle, found = native.expand_ranges(begin, count, total)
+    ranges = native.match_ranges(hashes, low, high, kept, moments)
+    needle, found = native.expand_matches(*ranges)
     return needle, found
 
 

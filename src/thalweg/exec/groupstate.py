@@ -77,8 +77,8 @@ def _matching(pack: Pack, runs: Runs, wanted: Ints) -> tuple[Ints, Ints]:
     low = np.full(len(wanted), BEFORE_TIME, np.int64)
     high = np.full(len(wanted), AFTER_TIME, np.int64)
     zeros = np.zeros(len(hashes), np.int64)
-    begin, count, total = native.match_ranges(runs.hashes[wanted], low, high, hashes, zeros)
-    needle, position = native.expand_ranges(begin, count, total)
+    ranges = native.match_ranges(runs.hashes[wanted], low, high, hashes, zeros)
+    needle, position = native.expand_matches(*ranges)
     second = pack.column(SECOND).to_numpy().view(np.uint64)
     same = second[position] == runs.second[wanted[needle]]
     return wanted[needle[same]], position[same]

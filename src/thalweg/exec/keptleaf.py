@@ -213,8 +213,8 @@ class KeptLeaf:
         after = self.position > needles.source
         high = at - 1 if after or needles.departing else at
         low = np.full_like(at, -(2**61))
-        begin, count, total = native.match_ranges(needles.hashes, low, high, hashes, starts)
-        needle, positions = native.expand_ranges(begin, count, total)
+        ranges = native.match_ranges(needles.hashes, low, high, hashes, starts)
+        needle, positions = native.expand_matches(*ranges)
         picked = rows[positions]
         ends = self._content.ends[self._kept[picked]]
         edge = at[needle]

@@ -247,17 +247,17 @@ class TimeLeaf:
         self, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]
     ) -> Matches:
         found, frames, times = [], [], []
-        for view, begin, count, total in self.ranges(needles, key):
-            needle, positions = native.expand_ranges(begin, count, total)
+        for view, *ranges in self.ranges(needles, key):
+            needle, positions = native.expand_matches(*ranges)
             found.append(needle)
             frames.append(self.fetch(view, positions, columns))
             if want_ends:
                 times.append(view.ts[positions])
         return self.matches(found, frames, times if want_ends else None, columns)
 
-    def ranges(self, needles: Needles, key: Key) -> Iterator[tuple[View, Ints, Ints, int]]:
-        """Pack by pack, where the partners of each needle begin, and how many they are; packs
-        without any are left out."""
+    def ranges(self, needles: Needles, key: Key) -> Iterator[tuple[View, Ints, Ints, Ints, int]]:
+        """Pack by pack, which needles have partners, where these begin, and how many they are;
+        packs without any are left out."""
         low, high = self._alive(needles)
         bottom = int(low.min()) if len(low) else AFTER_TIME
         top = int(high.max()) if len(high) else BEFORE_TIME
@@ -266,9 +266,9 @@ class TimeLeaf:
             if meta.max_ts < bottom or meta.min_ts > top or not meta.rows:
                 continue
             view = self._view(meta, key)
-            begin, count, total = view.matches(needles.hashes, low, high)
-            if total:
-                yield view, begin, count, total
+            ranges = view.matches(needles.hashes, low, high)
+            if ranges[-1]:
+                yield view, *ranges
 
     def fetch(self, view: View, positions: Ints, columns: frozenset[str]) -> Frame:
         return self._frame(view.pack, view.picked(positions), columns)

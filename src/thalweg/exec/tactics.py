@@ -95,19 +95,18 @@ class Tactic(Protocol):
 @dataclass(frozen=True, slots=True)
 class JoinTactic:
     """What to find out about a join: a `share` of the rows of each pipeline, or at least so many,
-    go through it leaf by leaf in `pieces`, whatever is cached. `keys` are lookups that caches would
-    get: pipeline, place, and the columns they would be asked by. `upkeep` are pipelines that some
-    of them would need."""
+    go through it leaf by leaf, whatever is cached. `keys` are lookups that caches would get:
+    pipeline, place, and the columns they would be asked by. `upkeep` are pipelines that some of
+    them would need."""
 
     share: float = 0.0
     least: int = 0
-    pieces: int = 1
     keys: tuple[tuple[int, int, tuple[str, ...]], ...] = ()
     upkeep: tuple[Pipeline, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Sample:
     """Some rows on their way through a pipeline: how many tuples there were before each operator,
     and after the last; and how many it looked up and made to get there."""
 
@@ -129,17 +128,18 @@ class CacheSeen:
 @dataclass(slots=True)
 class JoinSeen:
     """What a task has seen of a join in an epoch, and the `seconds` it took, some for `profiling`.
-    `rows` came to each pipeline as they appeared, and as many as `left` as they vanished. `keys`
-    are hashes of what caches would be asked for, by number; `upkeep` what pipelines apart would
-    do, by number; `caches` are the subresults of the plan, by number."""
+    `rows` came to each pipeline as they appeared, and as many as `left` as they vanished; of some
+    of them there are `samples`. `keys` are hashes of what caches would be asked for, by number;
+    `upkeep` what pipelines apart would do, by number; `caches` are the subresults of the plan, by
+    number."""
 
     seconds: float = 0.0
     profiling: float = 0.0
     rows: dict[int, int] = field(default_factory=dict)
     left: dict[int, int] = field(default_factory=dict)
-    pieces: dict[int, list[Piece]] = field(default_factory=dict)
+    samples: dict[int, Sample] = field(default_factory=dict)
     keys: dict[int, npt.NDArray[np.uint64]] = field(default_factory=dict)
-    upkeep: dict[int, list[Piece]] = field(default_factory=dict)
+    upkeep: dict[int, Sample] = field(default_factory=dict)
     caches: dict[int, CacheSeen] = field(default_factory=dict)
 
 

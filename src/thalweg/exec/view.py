@@ -13,7 +13,7 @@ from thalweg.store import native
 from thalweg.store.hashing import Hashes
 from thalweg.store.packs import Pack
 
-_FEW = 64  # this many rows to a needle, and a directory beats going through them
+_FEW = 1  # this many rows to a needle, and a directory beats going through them
 
 
 @dataclass(slots=True)
@@ -30,18 +30,19 @@ class View:
     hashes: Hashes | None
     erring: list[Reject]
     ascending: bool
-    directory: tuple[Any, Any, Ints] | None = None
+    directory: tuple[Any, ...] | None = None
 
-    def matches(self, hashes: Hashes, low: Ints, high: Ints) -> tuple[Ints, Ints, int]:
-        """For each needle where its rows with low ≤ time ≤ high begin and how many they are, and
-        how many in all."""
+    def matches(self, hashes: Hashes, low: Ints, high: Ints) -> tuple[Ints, Ints, Ints, int]:
+        """Of each needle that has rows with low ≤ time ≤ high where they begin and how many they
+        are, and how many there are in all."""
         assert self.hashes is not None
         if len(hashes) * _FEW > len(self.ts) or not len(self.ts):
             return native.match_ranges(hashes, low, high, self.hashes, self.ts)  # type: ignore[no-any-return]
         if self.directory is None:
             base, shift, starts = native.hash_directory(self.hashes)
-            self.directory = np.uint64(base), np.uint64(shift), starts
-        return native.match_few_ranges(  # type: ignore[no-any-return]
+            times = int(self.ts.min()), int(self.ts.max())
+            self.directory = *times, np.uint64(base), np.uint64(shift), starts
+        return native.match_by_directory(  # type: ignore[no-any-return]
             hashes, low, high, self.hashes, self.ts, *self.directory
         )
 

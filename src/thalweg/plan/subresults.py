@@ -138,11 +138,19 @@ def _key(classes: KeyClasses, before: set[int], members: set[int]) -> list[tuple
 
 def with_spans(plan: QueryPlan, relation: int, spans: Sequence[Span]) -> QueryPlan:
     """The plan with these spans of one relation kept, and no others."""
+    return plan.with_block(relation, _builder(plan, relation, spans).built(spans))
+
+
+def upkeep_of(plan: QueryPlan, relation: int, span: Span) -> tuple[Pipeline, ...]:
+    """The pipelines apart that a span would need to be kept."""
+    return _builder(plan, relation, [span]).subresults_of([span])[0][0].upkeep
+
+
+def _builder(plan: QueryPlan, relation: int, spans: Sequence[Span]) -> _Builder:
     block = without_subresults(plan.block(relation))
     kept = {i for s in spans for i in block.orders[s.leaf][s.first : s.last + 1]}
     leaves = tuple(leaf.tracked() if i in kept else leaf for i, leaf in enumerate(block.leaves))
-    builder = _Builder(replace(block, leaves=leaves), routed_by(plan, relation))
-    return plan.with_block(relation, builder.built(spans))
+    return _Builder(replace(block, leaves=leaves), routed_by(plan, relation))
 
 
 class _Builder:
@@ -155,13 +163,7 @@ class _Builder:
 
     def built(self, spans: Sequence[Span]) -> Block:
         orders = self.block.orders
-        units: dict[int, list[int]] = {leaf: list(order) for leaf, order in orders.items()}
-        for span in sorted(spans, key=lambda s: -s.first):
-            order = orders[span.leaf]
-            members = order[span.first : span.last + 1]
-            number = self._subresult(span, {span.leaf, *order[: span.first]}, set(members))
-            units[span.leaf][span.first : span.last + 1] = [number]
-        found = tuple(self._with_upkeep(s, units) for s in self.subresults.values())
+        found, units = self.subresults_of(spans)
         pipelines = tuple(
             replace(self._pipeline(leaf, units[leaf], found), order=tuple(orders[leaf]))
             for leaf in orders
@@ -170,6 +172,19 @@ class _Builder:
         if not found:
             return replace(self.block, pipelines=plain, plain=())
         return replace(self.block, pipelines=pipelines, subresults=found, plain=plain)
+
+    def subresults_of(
+        self, spans: Sequence[Span]
+    ) -> tuple[tuple[Subresult, ...], dict[int, list[int]]]:
+        """The subresults for some spans, and what each pipeline meets with them."""
+        orders = self.block.orders
+        units: dict[int, list[int]] = {leaf: list(order) for leaf, order in orders.items()}
+        for span in sorted(spans, key=lambda s: -s.first):
+            order = orders[span.leaf]
+            members = order[span.first : span.last + 1]
+            number = self._subresult(span, {span.leaf, *order[: span.first]}, set(members))
+            units[span.leaf][span.first : span.last + 1] = [number]
+        return tuple(self._with_upkeep(s, units) for s in self.subresults.values()), units
 
     def _subresult(self, span: Span, before: set[int], members: set[int]) -> int:
         keys = _key(self.classes, before, members)

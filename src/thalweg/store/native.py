@@ -183,16 +183,19 @@ def _seek(hashes, ts, h, t, start):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def match_ranges(needle_hash, needle_low, needle_high, hashes, ts):  # type: ignore[no-untyped-def]
-    """For each needle the range of positions with its hash and low ≤ time ≤ high.
+    """Positions with a needle's hash and low ≤ time ≤ high, as ranges: (needle, begin, count) of
+    those that have any, and how many positions there are in all.
 
     Needles in (hash, low) order make it a merge; in any other order it is still right.
     """
     n = needle_hash.size
+    needle = np.empty(n, np.int64)
     begin = np.empty(n, np.int64)
     count = np.empty(n, np.int64)
     at = 0
     last_hash = np.uint64(0)
     last_low = np.int64(-(2**62))
+    found = 0
     total = 0
     for i in range(n):
         h = needle_hash[i]
@@ -202,25 +205,26 @@ def match_ranges(needle_hash, needle_low, needle_high, hashes, ts):  # type: ign
         at = _seek(hashes, ts, h, low, at)
         last_hash = h
         last_low = low
-        begin[i] = at
-        if needle_high[i] < low:
-            count[i] = 0
-        else:
-            count[i] = _seek(hashes, ts, h, needle_high[i] + 1, at) - at
-        total += count[i]
-    return begin, count, total
+        if needle_high[i] >= low and at < hashes.size and hashes[at] == h:
+            size = _seek(hashes, ts, h, needle_high[i] + 1, at) - at
+            needle[found] = i
+            begin[found] = at
+            count[found] = size
+            found += size > 0
+            total += size
+    return needle[:found], begin[:found], count[:found], total
 
 
 @njit(cache=True, nogil=True)
 def hash_directory(hashes):  # type: ignore[no-untyped-def]
-    """Where runs of near hashes begin, about eight rows to a run: (first hash, shift, starts)."""
+    """Where runs of near hashes begin, about a row to a run: (first hash, shift, starts)."""
     n = hashes.size
     base = hashes[0]
     span = hashes[n - 1] - base
     shift = np.uint64(0)
-    while (span >> shift) >= np.uint64(max(n // 8, 2)):  # at two, 63 bits are shifted at most
+    while (span >> shift) >= np.uint64(max(n, 2)):  # at two, 63 bits are shifted at most
         shift += np.uint64(1)
-    starts = np.empty(np.int64(span >> shift) + 2, np.int64)
+    starts = np.empty(np.int64(span >> shift) + 2, np.int32)
     at = 0
     for i in range(n):
         run = np.int64((hashes[i] - base) >> shift)
@@ -232,40 +236,58 @@ def hash_directory(hashes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def match_few_ranges(needle_hash, needle_low, needle_high, hashes, ts, base, shift, starts):  # type: ignore[no-untyped-def]
-    """`match_ranges` for few needles in many rows: each begins where the directory says."""
+def match_by_directory(  # type: ignore[no-untyped-def]
+    needle_hash, needle_low, needle_high, hashes, ts, earliest, latest, base, shift, starts
+):
+    """`match_ranges` where each needle begins as the directory says: it makes up for itself at once
+    where there are as many rows as needles, and the fewer needles the more. All times lie between
+    the `earliest` and the `latest`: other needles are not looked up."""
     n = needle_hash.size
+    needle = np.empty(n, np.int64)
     begin = np.empty(n, np.int64)
     count = np.empty(n, np.int64)
+    runs = np.uint64(starts.size - 1)
+    found = 0
     total = 0
     for i in range(n):
         h = needle_hash[i]
-        begin[i] = 0
-        count[i] = 0
-        run = (h - base) >> shift
-        if h < base or run >= np.uint64(starts.size - 1):
-            continue
         low = needle_low[i]
+        high = needle_high[i]
+        run = (h - base) >> shift
+        if low > latest or high < earliest or low > high or h < base or run >= runs:
+            continue
         at = _seek(hashes, ts, h, low, starts[np.int64(run)])
-        begin[i] = at
-        if needle_high[i] >= low:
-            count[i] = _seek(hashes, ts, h, needle_high[i] + 1, at) - at
-        total += count[i]
-    return begin, count, total
+        if at < hashes.size and hashes[at] == h:
+            size = _seek(hashes, ts, h, high + 1, at) - at
+            needle[found] = i
+            begin[found] = at
+            count[found] = size
+            found += size > 0
+            total += size
+    return needle[:found], begin[:found], count[:found], total
 
 
 @njit(cache=True, nogil=True)
 def expand_ranges(begin, count, total):  # type: ignore[no-untyped-def]
-    """(needle, position) for every position of every range."""
-    needle = np.empty(total, np.int64)
+    """(range, position) for every position of every range."""
+    which = np.empty(total, np.int64)
     position = np.empty(total, np.int64)
     at = 0
     for i in range(begin.size):
         for j in range(count[i]):
-            needle[at] = i
+            which[at] = i
             position[at] = begin[i] + j
             at += 1
-    return needle, position
+    return which, position
+
+
+@njit(cache=True, nogil=True)
+def expand_matches(needle, begin, count, total):  # type: ignore[no-untyped-def]
+    """(needle, position) for every position of every range."""
+    which, position = expand_ranges(begin, count, total)
+    for i in range(total):
+        which[i] = needle[which[i]]
+    return which, position
 
 
 @njit(cache=True, nogil=True)

@@ -17,11 +17,11 @@ from thalweg.adapt.constants import (
     CACHE_FIRST_EPOCHS,
     CACHE_PAGE,
     COLD_EPOCHS,
-    JOIN_PIECES,
     JOIN_ROWS,
     JOIN_SHARE,
     LEAST_BUCKETS,
     ROOM_TO_GROW,
+    SAMPLE_OBSERVATIONS,
     USED_EPOCHS,
     USED_ROWS,
     USED_SHARE,
@@ -43,9 +43,9 @@ from thalweg.adapt.joins.memory import PagePool, priority
 from thalweg.adapt.joins.pacing import Pace
 from thalweg.adapt.joins.selection import select
 from thalweg.adapt.planlog import KEPT, PlanLog, Switch
-from thalweg.exec.tactics import JoinSeen, JoinTactic, Piece
+from thalweg.exec.tactics import JoinSeen, JoinTactic, Sample
 from thalweg.plan.physical import Pipeline, QueryPlan
-from thalweg.plan.subresults import Span, key_of, may_be_kept, sources_of, with_spans
+from thalweg.plan.subresults import Span, key_of, may_be_kept, sources_of, upkeep_of, with_spans
 
 
 @dataclass(slots=True)
@@ -65,10 +65,10 @@ class _Profile:
         )
         return _Profile(Recent(), Recent(), handled, looked_up, made)
 
-    def add(self, piece: Piece) -> None:
-        counts = [*piece.handled, *piece.looked_up, *piece.made]
+    def add(self, sample: Sample) -> None:
+        counts = [*sample.handled, *sample.looked_up, *sample.made]
         for recent, count in zip([*self.handled, *self.looked_up, *self.made], counts, strict=True):
-            recent.add(count / piece.rows)
+            recent.add(count / sample.rows, SAMPLE_OBSERVATIONS)
 
     @property
     def passes(self) -> float:
@@ -132,15 +132,16 @@ class CacheWatch:
 
     def tactic(self) -> JoinTactic:
         """What to look at in the next epoch."""
-        choosing = any(s is State.PROFILED for s in self.states.states.values())
+        to_choose = any(s is State.PROFILED for s in self.states.states.values())
+        choosing = to_choose and self._pace.can_afford
         watching = bool(self._used) and self._epochs % USED_EPOCHS == 0
         if not choosing and not watching:
             return JoinTactic()
         keys = tuple(self._lookup(s) for s in self._asked())
         upkeep = tuple(p for s in self._asked() for p in self._upkeep.get(s, ()))
         if choosing:
-            return JoinTactic(JOIN_SHARE, JOIN_ROWS, JOIN_PIECES, keys, upkeep)
-        return JoinTactic(USED_SHARE, USED_ROWS, JOIN_PIECES, keys, upkeep)
+            return JoinTactic(JOIN_SHARE, JOIN_ROWS, keys, upkeep)
+        return JoinTactic(USED_SHARE, USED_ROWS, keys, upkeep)
 
     def _asked(self) -> list[Segment]:
         return list(self.states.states)
@@ -151,11 +152,14 @@ class CacheWatch:
 
     # -- what it has seen --------------------------------------------------------------------
 
+    def saw(self, seen: Sequence[JoinSeen]) -> None:
+        """An epoch is over, whatever is made of what its tasks have seen."""
+        self._epochs += 1
+        self._pace.saw(seen)
+
     def absorb(self, seen: Sequence[JoinSeen], epoch: int) -> bool:
         """Take in what the tasks of an epoch have seen; whether other caches are to be used."""
-        self._epochs += 1
         asked = self._asked()
-        self._pace.saw(seen)
         if self._pace.is_surprised:
             self._start_over()
         for leaf, profile in self._profiles.items():
@@ -166,13 +170,13 @@ class CacheWatch:
                 self._distinct[asked[number]].add(hashes)
             self._watch_used(one)
             self._watch_apart(one)
-        for pieces in _in_turn([p for one in seen for p in _flat(one)]):
-            for leaf, piece in pieces:
-                self._profiles[leaf].add(piece)
-            self._observe()
+            for leaf, sample in one.samples.items():
+                self._profiles[leaf].add(sample)
+        self._observe(sum(bool(one.samples) for one in seen))
         if self._pace.can_afford:
             self.states.tick(self._epochs)
-        if self.states.decide(self._chosen):
+        if self.states.ready():
+            self.states.decide(self._chosen)
             self._pace.chosen()
         return self._changed(epoch) | self._allotted()
 
@@ -181,17 +185,16 @@ class CacheWatch:
         for profile in self._profiles.values():
             profile.rows, profile.left = Recent(), Recent()
         self.states.reconsider("a stream has become faster or slower")
-        self._pace.chosen()
+        self._pace.hurry()
 
     def _watch_apart(self, one: JoinSeen) -> None:
         pipelines = [(s, p) for s in self._asked() for p in self._upkeep.get(s, ())]
-        for number, pieces in one.upkeep.items():
+        for number, sample in one.upkeep.items():
             segment, pipeline = pipelines[number]
             profile = self._apart.setdefault(
                 (segment, pipeline.leaf), _Profile.of(len(pipeline.probes))
             )
-            for piece in pieces:
-                profile.add(piece)
+            profile.add(sample)
 
     def _watch_used(self, one: JoinSeen) -> None:
         for number, cache in one.caches.items():
@@ -201,12 +204,14 @@ class CacheWatch:
                     missed.add(cache.fills / cache.lookups)
                 self._bytes[segment.shared] = cache.bytes
 
-    def _observe(self) -> None:
-        estimates = self.estimates()
+    def _observe(self, samples: int) -> None:
+        estimates = self.estimates() if samples else None
         if estimates is None:
             return
+        times = samples * SAMPLE_OBSERVATIONS
         for segment in estimates.caches:
-            self.states.observed(segment, benefit(segment, estimates), upkeep(segment, estimates))
+            figures = benefit(segment, estimates), upkeep(segment, estimates)
+            self.states.observed(segment, *figures, times)
 
     # -- estimates ---------------------------------------------------------------------------
 
@@ -274,15 +279,11 @@ class CacheWatch:
 
         found = candidates(self._orders, key)
         more = global_candidates(self._orders, key, found)
-        found += [replace(s, beside=frozenset()) for s in more]  # kept exactly, not as a semijoin
-        self._upkeep = {s: self._pipelines_apart(s) for s in found}
-        self._upkeep = {s: p for s, p in self._upkeep.items() if p}
-        return found
-
-    def _pipelines_apart(self, segment: Segment) -> tuple[Pipeline, ...]:
-        span = Span(segment.pipeline, segment.first, segment.last)
-        block = with_spans(self._plan, self.relation, [span]).block(self.relation)
-        return block.subresults[0].upkeep
+        more = [replace(s, beside=frozenset()) for s in more]  # kept exactly, not as a semijoin
+        self._upkeep = {
+            s: upkeep_of(self._plan, self.relation, Span(s.pipeline, s.first, s.last)) for s in more
+        }
+        return found + more
 
     def _chosen(self, considered: Sequence[Segment]) -> frozenset[Segment]:
         estimates = self.estimates()
@@ -400,16 +401,3 @@ class CacheWatch:
         self._distinct = {s: self._distinct.get(s, NewKeyShare()) for s in self.states.states}
         used = self.states.used
         self._use(tuple(s for s in self._used if s in used))
-
-
-def _flat(seen: JoinSeen) -> list[tuple[int, Piece]]:
-    return [(leaf, piece) for leaf, pieces in seen.pieces.items() for piece in pieces]
-
-
-def _in_turn(pieces: Sequence[tuple[int, Piece]]) -> list[list[tuple[int, Piece]]]:
-    """The first piece of every pipeline, then the second of each, and so on."""
-    by_leaf: dict[int, list[tuple[int, Piece]]] = {}
-    for one in pieces:
-        by_leaf.setdefault(one[0], []).append(one)
-    most = max((len(p) for p in by_leaf.values()), default=0)
-    return [[p[n] for p in by_leaf.values() if n < len(p)] for n in range(most)]

@@ -29,8 +29,9 @@ class Recent:
     def __init__(self, window: int = CACHE_WINDOW) -> None:
         self._values: deque[float] = deque(maxlen=window)
 
-    def add(self, value: float) -> None:
-        self._values.append(value)
+    def add(self, value: float, times: int = 1) -> None:
+        """Take in an observation, which may stand for several alike."""
+        self._values.extend([value] * times)
 
     @property
     def count(self) -> int:

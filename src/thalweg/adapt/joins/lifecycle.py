@@ -84,13 +84,13 @@ class CacheStates:
 
     # -- what was seen -----------------------------------------------------------------------
 
-    def observed(self, segment: Segment, benefit: float, upkeep: float) -> None:
-        """Take in one observation of a cache in use or profiled; of others none is expected, and
-        what arrives late is ignored."""
+    def observed(self, segment: Segment, benefit: float, upkeep: float, times: int = 1) -> None:
+        """Take in an observation of a cache in use or profiled, which may stand for several; of
+        other caches none is expected, and what arrives late is ignored."""
         if self.states.get(segment, State.UNUSED) is State.UNUSED:
             return
         self._latest[segment] = Figures(benefit, upkeep)
-        self._counts[segment] += 1
+        self._counts[segment] += times
         if self.states[segment] is State.USED:
             self._drop_losers(segment.shared)
 

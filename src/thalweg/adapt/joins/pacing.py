@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from thalweg.adapt.constants import PROFILE_BUDGET, RATE_CHANGE, RATE_EPOCHS, RATE_ROWS
+from thalweg.adapt.constants import (
+    PROFILE_BUDGET,
+    RATE_CHANGE,
+    RATE_EPOCHS,
+    RATE_ROWS,
+    URGENT_EPOCHS,
+)
 from thalweg.exec.tactics import JoinSeen
 
 
 class Pace:
     """Regularly, as long as profiling takes no more than its part of the join's time (where it is
-    `timed`); and at once when a stream has become much faster or slower, which is seen for free."""
+    `timed`); and for a few epochs whatever it takes, at first and when a stream has become much
+    faster or slower, which is seen for free."""
 
     def __init__(self, timed: bool) -> None:
         self._timed = timed
@@ -19,10 +26,12 @@ class Pace:
         self._now: Counter[int] = Counter()
         self._then: Counter[int] = Counter()
         self._odd = 0
+        self._urgent = URGENT_EPOCHS
 
     def saw(self, seen: Sequence[JoinSeen]) -> None:
         """The tasks of one epoch."""
         self._now = Counter()
+        self._urgent -= 1
         for one in seen:
             self._spent += one.seconds
             self._profiling += one.profiling
@@ -31,7 +40,8 @@ class Pace:
 
     @property
     def can_afford(self) -> bool:
-        return not self._timed or self._profiling <= PROFILE_BUDGET * self._spent
+        within = self._profiling <= PROFILE_BUDGET * self._spent
+        return self._urgent > 0 or within or not self._timed
 
     @property
     def is_surprised(self) -> bool:
@@ -40,7 +50,11 @@ class Pace:
 
     def chosen(self) -> None:
         """Caches have been chosen by the present rates."""
-        self._then, self._odd = self._now, 0
+        self._then, self._odd, self._urgent = self._now, 0, 0
+
+    def hurry(self) -> None:
+        """They have to be chosen anew."""
+        self._then, self._odd, self._urgent = self._now, 0, URGENT_EPOCHS
 
     def _is_odd(self) -> bool:
         pairs = [(self._now[leaf], self._then[leaf]) for leaf in self._now | self._then]

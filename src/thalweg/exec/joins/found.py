@@ -97,10 +97,9 @@ class _InPacks:
         self._columns = columns
         self.hit = np.zeros(len(needles.hashes), np.bool_)
         self._ranges: list[_Ranges] = []
-        for view, begin, count, _ in leaf.ranges(needles, key):
-            needle = np.flatnonzero(count)
+        for view, needle, begin, count, _ in leaf.ranges(needles, key):
             self.hit[needle] = True
-            self._ranges.append(_Ranges(view, needle, begin[needle], count[needle]))
+            self._ranges.append(_Ranges(view, needle, begin, count))
 
     def rows(self, among: Mask) -> Matches:
         frames: list[Frame] = []

@@ -7,7 +7,7 @@ import numpy as np
 from thalweg.exec.frame import Changes, Ints
 from thalweg.exec.joins.output import Output
 from thalweg.exec.joins.twophases import TwoPhases
-from thalweg.exec.tactics import JoinSeen, JoinTactic, Piece
+from thalweg.exec.tactics import JoinSeen, JoinTactic, Sample
 from thalweg.store.hashing import Hashes, hash_columns
 
 
@@ -30,23 +30,19 @@ def profile(run: TwoPhases, tactic: JoinTactic, seen: JoinSeen) -> None:
 
 
 def _through(run: TwoPhases, tactic: JoinTactic, chosen: Ints, seen: JoinSeen) -> None:
-    """Some rows through the pipeline in pieces, and through those that would keep caches up."""
+    """Some rows through the pipeline, and through those that would keep caches up."""
     leaf = run.pipeline.leaf
-    wanted = {n: k for n, k in enumerate(tactic.keys) if k[0] == leaf and k[1]}
-    for some in np.array_split(chosen, min(tactic.pieces, len(chosen))):
-        watch = _Watch(wanted)
-        piece = _piece(run.sampled(some), run.sampled(some), watch)
-        seen.pieces.setdefault(leaf, []).append(piece)
-        for number, hashes in watch.keys.items():
-            before = seen.keys.get(number, np.empty(0, np.uint64))
-            seen.keys[number] = np.concatenate([before, hashes])
+    watch = _Watch({n: k for n, k in enumerate(tactic.keys) if k[0] == leaf and k[1]})
+    seen.samples[leaf] = _sample(run.sampled(chosen), run.sampled(chosen), watch)
+    seen.keys |= watch.keys
     for number, apart in enumerate(tactic.upkeep):
         if apart.leaf == leaf:
-            piece = _piece(run.sampled(chosen, apart), run.sampled(chosen, apart), _Watch({}))
-            seen.upkeep.setdefault(number, []).append(piece)
+            seen.upkeep[number] = _sample(
+                run.sampled(chosen, apart), run.sampled(chosen, apart), _Watch({})
+            )
 
 
-def _piece(plain: TwoPhases, factorised: TwoPhases, watch: _Watch) -> Piece:
+def _sample(plain: TwoPhases, factorised: TwoPhases, watch: _Watch) -> Sample:
     """How many tuples there are after each operator, as a cache would see them; and what it takes
     to get there, which is less where partners of one row are not multiplied on the way."""
     plain.results(plain.wanted, watch)
@@ -54,7 +50,7 @@ def _piece(plain: TwoPhases, factorised: TwoPhases, watch: _Watch) -> Piece:
         factorised.drop_all()
     factorised.results(factorised.wanted)
     work = factorised.work.values()
-    return Piece(
+    return Sample(
         len(plain.changes),
         tuple(watch.handled),
         tuple(w.looked_up for w in work),
