@@ -123,10 +123,12 @@ CACHE_EPOCHS = 64
 CACHE_FIRST_EPOCHS = 4
 """at first after so many, then after twice as many, and so on;"""
 RATE_CHANGE, RATE_EPOCHS, RATE_ROWS = 2.0, 2, 64
-"""at once, if a stream brings this many times as many rows as it did, or as few, for so many epochs
-in a row, and more than so many rows."""
+"""at once, if a stream brings this many times as many rows as it did, or as few, and more than so
+many rows, or a join takes this many times as long, for so many epochs in a row."""
 URGENT_EPOCHS = 3
-"""Then, and at first, profiling may take more than its budget for so many epochs."""
+"""Then, and at first, profiling may take more than its budget for so many epochs;"""
+URGENT_PAUSE = 2
+"""so many pass before that may happen again."""
 COLD_EPOCHS = 4
 """Misses of a cache in use are averaged over so many epochs, and believed after as many: at first
 it is empty."""
@@ -144,7 +146,7 @@ NEW_KEY_BITS = 1 << 17
 JOIN_SHARE, JOIN_ROWS = 0.01, 64
 """This share of the rows of each pipeline, or at least so many, are profiled in an epoch while
 caches are to be chosen,"""
-SAMPLE_OBSERVATIONS = 4
+SAMPLE_OBSERVATIONS = 5
 """and count as so many observations."""
 USED_EPOCHS = 8
 """While nothing is to be chosen, pipelines with caches are profiled every so many epochs,"""
@@ -159,7 +161,7 @@ CACHE_BYTES = 64 << 20
 """What the caches of one join may take together."""
 CACHE_PAGE = 64 << 10
 """They get it in pages of this size."""
-ROOM_TO_GROW = 1.25
+ROOM_TO_GROW = 1.5
 """A cache asks for this much more than it holds."""
 LEAST_BUCKETS = 1 << 10
 """A cache has at least so many buckets,"""

@@ -15,7 +15,7 @@ import numpy as np
 
 from thalweg.adapt.constants import AUTO_GAIN, CACHE_BYTES, CACHED_GAIN, PIPELINE_ALPHA
 from thalweg.adapt.filters.catalog import make_ordering, usual_settings
-from thalweg.adapt.filters.ordering import Fork, Order, Ordering, Settings
+from thalweg.adapt.filters.ordering import Order, Ordering, Settings
 from thalweg.adapt.filters.watch import FilterWatch, OrderWatch
 from thalweg.adapt.joins.caching import CacheWatch
 from thalweg.adapt.joins.calibration import JoinCosts
@@ -23,13 +23,12 @@ from thalweg.adapt.joins.watch import PipelineWatch
 from thalweg.adapt.planlog import PlanLog
 from thalweg.adapt.profiler import Profiler
 from thalweg.exec.tactics import (
+    AnyTactic,
     JoinOf,
     JoinSeen,
-    JoinTactic,
     Observation,
     Seen,
     Subject,
-    Tactic,
 )
 from thalweg.plan.conjunctions import Ordered, orderable
 from thalweg.plan.physical import Block, QueryPlan
@@ -140,15 +139,13 @@ class Adaptation:
 
     # -- hooks of the executor ---------------------------------------------------------------
 
-    def tactics(
-        self, name: str, epoch: int, part: int
-    ) -> tuple[tuple[Subject, Tactic | JoinTactic], ...]:
-        """Forks of the orderings for one task, seeded so that a retry samples the same rows."""
+    def tactics(self, name: str, epoch: int, part: int) -> tuple[tuple[Subject, AnyTactic], ...]:
+        """What one task is to look at, seeded so that a retry samples the same rows."""
         watched = self.queries.get(name)
         if watched is None:
             return ()
         seed = zlib.crc32(f"{name}/{epoch}/{part}".encode())
-        orders = [(w.what, Fork(w.ordering, seed + i)) for i, w in enumerate(watched.orders)]
+        orders = [(w.what, w.tactic(seed + i)) for i, w in enumerate(watched.orders)]
         return (*orders, *((JoinOf(w.relation), w.tactic()) for w in watched.caches))
 
     def learn(

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.frame import Frame, Ints
-from thalweg.exec.tactics import JoinTactic, Seen, Subject, Tactic
+from thalweg.exec.tactics import AnyTactic, Seen, Subject
 from thalweg.exec.vector import ERROR_TEXT, Codes, Vector, from_arrow
 from thalweg.plan.types import DataType
 from thalweg.store.packs import Pack, PackCache
@@ -40,7 +40,7 @@ class TaskContext:
     since: int
     until: int
     start: int | None = None
-    tactics: Mapping[Subject, Tactic | JoinTactic] = field(default_factory=dict)
+    tactics: Mapping[Subject, AnyTactic] = field(default_factory=dict)
     common: frozenset[tuple[str, str]] = frozenset()
     rejects: list[Reject] = field(default_factory=list)
     observations: dict[Subject, list[Seen]] = field(default_factory=dict)

@@ -25,6 +25,7 @@ from thalweg.exec.tactics import (
     Conjunction,
     JoinTactic,
     Observation,
+    PipelineTactic,
     Tactic,
 )
 from thalweg.exec.vector import Codes, Mask, Vector
@@ -57,7 +58,7 @@ def judge(
     """Evaluate all predicates, each only on rows still in play."""
     run = _Conjunction(predicates, questions or Questions(columns, length, ctx), length)
     tactic = ctx.tactics.get(run.predicates) if len(predicates) > 1 else None
-    if tactic is None or isinstance(tactic, JoinTactic):
+    if tactic is None or isinstance(tactic, (PipelineTactic, JoinTactic)):
         return run.judged([run.narrowed(run.written, 0, length)])
     return run.judged(_sliced(run, tactic, length, ctx))
 

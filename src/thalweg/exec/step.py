@@ -42,7 +42,7 @@ from thalweg.exec.netting import net
 from thalweg.exec.sequenced import sequence
 from thalweg.exec.share import Ranges, Share, share_of
 from thalweg.exec.shared import Common
-from thalweg.exec.tactics import JoinTactic, Seen, Subject, Tactic
+from thalweg.exec.tactics import AnyTactic, Seen, Subject
 from thalweg.exec.vector import from_arrow
 from thalweg.exec.versioned import VersionedLeaf
 from thalweg.plan.expr import Member
@@ -82,7 +82,7 @@ class StepTask:
     prefix: str = ""
     seq: int = 0
     floors: tuple[tuple[str, int, int], ...] = ()
-    tactics: tuple[tuple[Subject, Tactic | JoinTactic], ...] = ()
+    tactics: tuple[tuple[Subject, AnyTactic], ...] = ()
     common: Common = frozenset()
 
     def floor_of(self, stream: str) -> Floor | None:

@@ -3,7 +3,8 @@ the leaves that a pipeline probes.
 
 A tactic is a small picklable value that the driver sends along with a task. The executor asks it
 before each slice of rows, and tells it afterwards what the slice has shown; it may choose another
-order for the next slice (of a pipeline: for the next epoch). Rows and rejects never depend on it.
+order for the next slice. Those of pipelines and joins say what to look at, and the driver chooses
+for the next epoch. Rows and rejects never depend on them.
 """
 
 from __future__ import annotations
@@ -93,6 +94,21 @@ class Tactic(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class PipelineTactic:
+    """Which rows of a pipeline's source are looked up in every leaf: the `places`, if there were
+    as many rows as `of`. With more they are spread, as rows lie in the order of their keys, with
+    fewer some of them are left out."""
+
+    places: Ints
+    of: int
+
+    def among(self, rows: int) -> Ints:
+        if rows < self.of:
+            return self.places[self.places < rows]
+        return self.places * rows // self.of
+
+
+@dataclass(frozen=True, slots=True)
 class JoinTactic:
     """What to find out about a join: a `share` of the rows of each pipeline, or at least so many,
     go through it leaf by leaf, whatever is cached. `keys` are lookups that caches would get:
@@ -144,3 +160,4 @@ class JoinSeen:
 
 
 Seen = Observation | JoinSeen
+AnyTactic = Tactic | PipelineTactic | JoinTactic

@@ -126,21 +126,7 @@ class Ordering:
         return int(np.clip(SLICE_SECONDS / self._row_seconds, SLICE_ROWS, LONGEST_SLICE_ROWS))
 
     def sample(self, rows: int) -> Ints:
-        """A Bernoulli sample, drawn by its gaps."""
-        if self.rate >= 1.0:
-            return np.arange(rows)
-        if self.rate <= 0.0 or not rows:
-            return np.empty(0, np.int64)
-        expected = int(rows * self.rate)
-        places = np.cumsum(self._gaps(expected + 4, rows)) - 1
-        while places[-1] < rows:
-            more = self._gaps(expected // 4 + 4, rows)
-            places = np.concatenate([places, places[-1] + np.cumsum(more)])
-        return places[places < rows].astype(np.int64)
-
-    def _gaps(self, count: int, rows: int) -> Ints:
-        gaps = self._random.geometric(self.rate, count)
-        return np.minimum(gaps, rows + 1)  # their sum must not overflow
+        return bernoulli(rows, self.rate, self._random)
 
     def wanted(self, position: int, dropped_at: Ints) -> npt.NDArray[np.bool_]:
         return np.ones(len(dropped_at), np.bool_)
@@ -207,6 +193,23 @@ class Ordering:
         self.banned -= {order}  # no ban weighs more than a guard
         self._adopt(order, trigger)
         self._restart()
+
+
+def bernoulli(rows: int, rate: float, random: np.random.Generator) -> Ints:
+    """Numbers below `rows`, each with the same probability, drawn by their gaps."""
+    if rate >= 1.0:
+        return np.arange(rows)
+    if rate <= 0.0 or not rows:
+        return np.empty(0, np.int64)
+
+    def gaps(count: int) -> Ints:
+        return np.minimum(random.geometric(rate, count), rows + 1)  # the sum must not overflow
+
+    expected = int(rows * rate)
+    places = np.cumsum(gaps(expected + 4)) - 1
+    while places[-1] < rows:
+        places = np.concatenate([places, places[-1] + np.cumsum(gaps(expected // 4 + 4))])
+    return places[places < rows].astype(np.int64)
 
 
 class Fork:

@@ -20,11 +20,11 @@ from thalweg.adapt.constants import (
 )
 from thalweg.adapt.filters.guards import allows
 from thalweg.adapt.filters.hindsight import Hindsight, Memory
-from thalweg.adapt.filters.ordering import Order, Ordering, Reorder
+from thalweg.adapt.filters.ordering import Fork, Order, Ordering, Reorder
 from thalweg.adapt.filters.static import greedy_order
 from thalweg.adapt.planlog import KEPT, PENDING, REVERTED, PlanLog, Switch
 from thalweg.adapt.reoptimizer import Reoptimizer
-from thalweg.exec.tactics import Observation, Subject
+from thalweg.exec.tactics import Observation, PipelineTactic, Subject, Tactic
 from thalweg.plan.conjunctions import Ordered, reordered
 from thalweg.plan.physical import QueryPlan
 
@@ -57,6 +57,10 @@ class OrderWatch(Reoptimizer[Order]):
     @property
     def plan(self) -> Order:
         return tuple(self.ordering.order)
+
+    @abstractmethod
+    def tactic(self, seed: int) -> Tactic | PipelineTactic:
+        """What one task is sent of it."""
 
     @abstractmethod
     def applied(self, plan: QueryPlan) -> QueryPlan:
@@ -211,6 +215,9 @@ class FilterWatch(OrderWatch):
         texts = tuple(p.label for p in conjunction.predicates)
         super().__init__(conjunction.predicates, " AND ".join(texts), texts, ordering, log)
         self.conjunction = conjunction
+
+    def tactic(self, seed: int) -> Fork:
+        return Fork(self.ordering, seed)
 
     def applied(self, plan: QueryPlan) -> QueryPlan:
         return reordered(plan, self.conjunction.predicates, self.plan)

@@ -116,7 +116,7 @@ class CacheWatch:
         self._upkeep: dict[Segment, tuple[Pipeline, ...]] = {}
         self._profiles = {leaf: _Profile.of(len(o)) for leaf, o in self._orders.items()}
         self.states = CacheStates(
-            self._candidates(), interval=CACHE_EPOCHS, first=CACHE_FIRST_EPOCHS
+            self._candidates(), interval=CACHE_EPOCHS, first=CACHE_FIRST_EPOCHS, hides=False
         )
         self._distinct = {s: NewKeyShare() for s in self.states.states}
         self._apart: dict[tuple[Segment, int], _Profile] = {}
@@ -132,10 +132,9 @@ class CacheWatch:
 
     def tactic(self) -> JoinTactic:
         """What to look at in the next epoch."""
-        to_choose = any(s is State.PROFILED for s in self.states.states.values())
-        choosing = to_choose and self._pace.can_afford
+        choosing = any(s is State.PROFILED for s in self.states.states.values())
         watching = bool(self._used) and self._epochs % USED_EPOCHS == 0
-        if not choosing and not watching:
+        if not self._pace.can_afford or not (choosing or watching):
             return JoinTactic()
         keys = tuple(self._lookup(s) for s in self._asked())
         upkeep = tuple(p for s in self._asked() for p in self._upkeep.get(s, ()))
@@ -184,7 +183,7 @@ class CacheWatch:
         """Streams are not what they were: forget how fast they came, and choose anew."""
         for profile in self._profiles.values():
             profile.rows, profile.left = Recent(), Recent()
-        self.states.reconsider("a stream has become faster or slower")
+        self.states.reconsider("rows come faster or slower, or take longer")
         self._pace.hurry()
 
     def _watch_apart(self, one: JoinSeen) -> None:
@@ -296,11 +295,14 @@ class CacheWatch:
     def _allotted(self) -> bool:
         """Give every cache the pages it needs, those that bring most per byte first; whether one
         has more or less than before."""
+        sharing = dict.fromkeys(s.shared for s in self._used)
+        if sharing.keys() == self._limits.keys() and not any(map(self._is_full, sharing)):
+            return False
         estimates = self.estimates()
         if estimates is None or not self._used:
             return False
         ranks: dict[Shared, float] = {}
-        for shared in dict.fromkeys(s.shared for s in self._used):
+        for shared in sharing:
             users = [s for s in self._used if s.shared == shared and s in estimates.caches]
             gain = sum(benefit(s, estimates) for s in users)
             cost = max((upkeep(s, estimates) for s in users), default=0.0)
@@ -315,6 +317,9 @@ class CacheWatch:
         changed = limits != self._limits
         self._limits = limits
         return changed
+
+    def _is_full(self, shared: Shared) -> bool:
+        return self._bytes.get(shared, 0) + CACHE_PAGE > self.pool.bytes_of(shared)
 
     def _changed(self, epoch: int) -> bool:
         used = tuple(sorted(self.states.used, key=lambda s: (s.pipeline, s.first)))

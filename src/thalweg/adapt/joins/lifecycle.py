@@ -54,7 +54,8 @@ class CacheStates:
 
     Tell it what caches are like (`observed`) and the time (`tick`), ask it to `decide`, and follow
     `states`. Figures are taken as they come: whoever measures them takes the means. Intervals may
-    begin shorter (`first`) and double: what is seen while windows fill is not what stays.
+    begin shorter (`first`) and double: what is seen while windows fill is not what stays. Unless
+    profiling goes past caches, one in use `hides` lookups from those within it.
     """
 
     def __init__(
@@ -65,10 +66,11 @@ class CacheStates:
         change: float = CACHE_CHANGE,
         interval: float = CACHE_INTERVAL,
         first: float | None = None,
+        hides: bool = True,
     ) -> None:
         self.transitions: deque[Transition] = deque(maxlen=LOG_LENGTH)
         self.states: dict[Segment, State] = {}
-        self._needed, self._change = needed, change
+        self._needed, self._change, self._hides = needed, change, hides
         self._interval, self._longest = interval if first is None else first, interval
         self._latest: dict[Segment, Figures] = {}
         self._judged: dict[Segment, Figures] = {}
@@ -153,11 +155,12 @@ class CacheStates:
     def reconsider(self, why: str) -> None:
         """Profile again what is not used, and what hides it."""
         unused = self._in(State.UNUSED)
-        hiding = [s for s in self._in(State.USED) if any(u.within(s) for u in unused)]
+        used = self._in(State.USED) if self._hides else []
         for segment in unused:
             self._move(segment, State.PROFILED, why)
-        for segment in hiding:
-            self._move(segment, State.PROFILED, "it hides an unused candidate")
+        for segment in used:
+            if any(u.within(segment) for u in unused):
+                self._move(segment, State.PROFILED, "it hides an unused candidate")
 
     def reordered(self, candidates: Iterable[Segment], changed: Collection[int]) -> None:
         """Pipelines have changed: theirs and all that are no candidates any more go, new ones are

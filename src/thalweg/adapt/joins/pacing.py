@@ -6,36 +6,43 @@ from collections import Counter
 from collections.abc import Sequence
 
 from thalweg.adapt.constants import (
+    BUDGET_MEMORY,
     PROFILE_BUDGET,
     RATE_CHANGE,
     RATE_EPOCHS,
     RATE_ROWS,
     URGENT_EPOCHS,
+    URGENT_PAUSE,
 )
 from thalweg.exec.tactics import JoinSeen
 
 
 class Pace:
     """Regularly, as long as profiling takes no more than its part of the join's time (where it is
-    `timed`); and for a few epochs whatever it takes, at first and when a stream has become much
-    faster or slower, which is seen for free."""
+    `timed`); and for a few epochs whatever it takes, at first and after a surprise, which is seen
+    for free: a stream has become much faster or slower, or the join takes much longer."""
 
     def __init__(self, timed: bool) -> None:
         self._timed = timed
         self._spent = self._profiling = 0.0
         self._now: Counter[int] = Counter()
         self._then: Counter[int] = Counter()
+        self._took = self._usual = 0.0
         self._odd = 0
         self._urgent = URGENT_EPOCHS
 
     def saw(self, seen: Sequence[JoinSeen]) -> None:
         """The tasks of one epoch."""
         self._now = Counter()
-        self._urgent -= 1
         for one in seen:
-            self._spent += one.seconds
-            self._profiling += one.profiling
             self._now.update(one.rows)
+        profiling = sum(one.profiling for one in seen)
+        self._took = sum(one.seconds for one in seen) - profiling
+        self._spent = BUDGET_MEMORY * self._spent + self._took
+        self._profiling = BUDGET_MEMORY * self._profiling
+        if self._urgent <= 0:
+            self._profiling += profiling
+        self._urgent -= 1
         self._odd = self._odd + 1 if self._is_odd() else 0
 
     @property
@@ -45,19 +52,27 @@ class Pace:
 
     @property
     def is_surprised(self) -> bool:
-        """Whether rates differ from those at the last choice, and not for a moment only."""
-        return self._odd >= RATE_EPOCHS
+        """Whether things differ from what they were at the last choice, and not for a moment only.
+        After one surprise the next has to wait."""
+        return self._odd >= RATE_EPOCHS and self._urgent <= -URGENT_PAUSE
 
     def chosen(self) -> None:
-        """Caches have been chosen by the present rates."""
-        self._then, self._odd, self._urgent = self._now, 0, 0
+        """Caches have been chosen by what is now."""
+        self._forget(0)
 
     def hurry(self) -> None:
         """They have to be chosen anew."""
-        self._then, self._odd, self._urgent = self._now, 0, URGENT_EPOCHS
+        self._forget(URGENT_EPOCHS)
+
+    def _forget(self, urgent: int) -> None:
+        self._then, self._usual, self._odd = self._now, self._took, 0
+        self._urgent = urgent or min(self._urgent, 0)
 
     def _is_odd(self) -> bool:
+        if not self._then:
+            return False
         pairs = [(self._now[leaf], self._then[leaf]) for leaf in self._now | self._then]
-        return bool(self._then) and any(
+        slower = self._timed and self._took > RATE_CHANGE * self._usual
+        return slower or any(
             max(pair) > RATE_ROWS and max(pair) > RATE_CHANGE * min(pair) for pair in pairs
         )

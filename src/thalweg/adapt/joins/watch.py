@@ -7,9 +7,12 @@ predecessors before each.
 
 from __future__ import annotations
 
-from thalweg.adapt.filters.ordering import Ordering
+from numpy.random import default_rng
+
+from thalweg.adapt.filters.ordering import Ordering, bernoulli
 from thalweg.adapt.filters.watch import OrderWatch
 from thalweg.adapt.planlog import PlanLog
+from thalweg.exec.tactics import PipelineTactic
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.pipelines import PipelineOf, pipeline_of, repiped
 
@@ -26,6 +29,10 @@ class PipelineWatch(OrderWatch):
         texts = tuple(block.leaves[i].alias for i in self.leaves)
         source = f"Δ{block.leaves[which.leaf].alias}"
         super().__init__(which, source, texts, ordering, log)
+
+    def tactic(self, seed: int) -> PipelineTactic:
+        rows = self.ordering.slice_rows()
+        return PipelineTactic(bernoulli(rows, self.ordering.rate, default_rng(seed)), rows)
 
     def applied(self, plan: QueryPlan) -> QueryPlan:
         return repiped(plan, self.which, [self.leaves[n] for n in self.plan])

@@ -25,7 +25,7 @@ from thalweg.exec.joins.twophases import TwoPhases
 from thalweg.exec.joins.watched import sampled, watched
 from thalweg.exec.keptleaf import KeptLeaf
 from thalweg.exec.leaf import AFTER_ALL, InstantSet, LeafReader, TimeLeaf
-from thalweg.exec.tactics import JoinOf, JoinSeen, JoinTactic, Tactic
+from thalweg.exec.tactics import JoinOf, JoinSeen, JoinTactic, PipelineTactic
 from thalweg.plan.expr import columns_of
 from thalweg.plan.logical import Schema
 from thalweg.plan.physical import Block, Pipeline, Probe, Subresult
@@ -138,9 +138,9 @@ class Joined:
         if seen is not None:
             self.ctx.observations.setdefault(PipelineOf(self.number, leaf), []).append(seen)
 
-    def _order_tactic(self, leaf: int) -> Tactic | None:
+    def _order_tactic(self, leaf: int) -> PipelineTactic | None:
         tactic = self.ctx.tactics.get(PipelineOf(self.number, leaf))
-        return None if isinstance(tactic, JoinTactic) else tactic
+        return tactic if isinstance(tactic, PipelineTactic) else None
 
     def _run(
         self,

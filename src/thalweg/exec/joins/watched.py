@@ -9,15 +9,15 @@ import numpy as np
 from thalweg.exec.frame import Ints
 from thalweg.exec.joins.profile import PROFILE_PROBES
 from thalweg.exec.joins.twophases import TwoPhases
-from thalweg.exec.tactics import DROPPED, Observation, Tactic, Verdicts
+from thalweg.exec.tactics import DROPPED, Observation, PipelineTactic, Verdicts
 
 
-def watched(run: TwoPhases, tactic: Tactic) -> Observation:
+def watched(run: TwoPhases, tactic: PipelineTactic) -> Observation:
     """Drop all rows without partners. A sample is looked up in every leaf first, along the path
     that leads there. Leaves are numbered in the order of FROM, the source left out."""
     probes, numbers = run.pipeline.probes, _numbers(run)
     rows = len(run.changes)
-    extra, extra_seconds, verdicts = _profile(run, numbers, _sample(tactic, rows))
+    extra, extra_seconds, verdicts = _profile(run, numbers, tactic.among(rows))
     evaluated, survivors = np.zeros((2, len(probes)), np.int64)
     seconds = np.zeros(len(probes))
     for position, probe in enumerate(probes):
@@ -35,10 +35,10 @@ def watched(run: TwoPhases, tactic: Tactic) -> Observation:
     )  # fmt: skip
 
 
-def sampled(run: TwoPhases, tactic: Tactic) -> Observation | None:
+def sampled(run: TwoPhases, tactic: PipelineTactic) -> Observation | None:
     """What a pipeline would do to a sample of its rows, where it is not run leaf by leaf itself."""
     probes, numbers = run.pipeline.probes, _numbers(run)
-    sample = _sample(tactic, len(run.changes))
+    sample = tactic.among(len(run.changes))
     if not len(sample):
         return None
     extra, seconds, verdicts = _profile(run, numbers, sample)
@@ -56,12 +56,6 @@ def sampled(run: TwoPhases, tactic: Tactic) -> Observation | None:
 
 def _numbers(run: TwoPhases) -> dict[int, int]:
     return {leaf: n for n, leaf in enumerate(sorted(p.leaf for p in run.pipeline.probes))}
-
-
-def _sample(tactic: Tactic, rows: int) -> Ints:
-    """Rows to profile. They lie in the order of their keys, so a short slice is spread over all."""
-    size = min(tactic.slice_rows(), rows)
-    return tactic.sample(size) * rows // size
 
 
 def _profile(
