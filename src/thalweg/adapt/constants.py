@@ -34,9 +34,9 @@ SLICE_MEMORY = 0.75
 ALPHA = 0.9
 """A predicate moves forward only if the ratio of the one before it is below this part of its
 own."""
-PIPELINE_ALPHA = 0.7
-"""The same for leaves of a pipeline: few calls are measured there, and with an order go the caches
-of its pipeline."""
+PIPELINE_GAIN = 0.05
+"""Leaves of a pipeline change places for no less than this part of what a row costs by the profile:
+with the order go the caches of its pipeline."""
 REVERT_MARGIN = 1.2
 """A switch after which a row costs this much more than before is taken back."""
 REVERT_ROWS = 4_096
@@ -57,6 +57,8 @@ COST_CALLS = 16
 """Calls of a predicate over which its cost per row is estimated."""
 COST_QUANTILE = 0.25
 """The estimate is this quantile of them."""
+LOOKUPS_ALIKE = 16
+"""Lookups in windows are of one kind; that they cost alike weighs as much as so many calls."""
 CALL_SECONDS = 17e-6
 """What a call takes however few rows it has; not charged to the rows."""
 LEAST_COST = 2e-10

@@ -13,7 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.adapt.constants import AUTO_GAIN, CACHE_BYTES, CACHED_GAIN, PIPELINE_ALPHA
+from thalweg.adapt.constants import (
+    AUTO_GAIN,
+    CACHE_BYTES,
+    CACHED_GAIN,
+    LOOKUPS_ALIKE,
+    PIPELINE_GAIN,
+)
 from thalweg.adapt.filters.catalog import make_ordering, usual_settings
 from thalweg.adapt.filters.ordering import Order, Ordering, Settings
 from thalweg.adapt.filters.watch import FilterWatch, OrderWatch
@@ -133,20 +139,22 @@ class Adaptation:
         injected = None if self.join_costs is None else (self.join_costs.probe,) * leaves
         settings = Settings(leaves, injected=injected)
         if injected is None:
-            settings = replace(settings, alpha=PIPELINE_ALPHA)
+            settings = replace(settings, alike=LOOKUPS_ALIKE, gain=PIPELINE_GAIN)
         settings = usual_settings(name, settings, options.profile)
         return make_ordering(name, settings, None if name == "fixed" else order)
 
     # -- hooks of the executor ---------------------------------------------------------------
 
-    def tactics(self, name: str, epoch: int, part: int) -> tuple[tuple[Subject, AnyTactic], ...]:
+    def tactics(
+        self, name: str, epoch: int, part: int, parts: int
+    ) -> tuple[tuple[Subject, AnyTactic], ...]:
         """What one task is to look at, seeded so that a retry samples the same rows."""
         watched = self.queries.get(name)
         if watched is None:
             return ()
         seed = zlib.crc32(f"{name}/{epoch}/{part}".encode())
         orders = [(w.what, w.tactic(seed + i)) for i, w in enumerate(watched.orders)]
-        return (*orders, *((JoinOf(w.relation), w.tactic()) for w in watched.caches))
+        return (*orders, *((JoinOf(w.relation), w.tactic(part, parts)) for w in watched.caches))
 
     def learn(
         self, name: str, plan: QueryPlan, epoch: int, seen: Sequence[tuple[int, Seen]]

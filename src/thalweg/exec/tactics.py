@@ -110,11 +110,12 @@ class PipelineTactic:
 
 @dataclass(frozen=True, slots=True)
 class JoinTactic:
-    """What to find out about a join: a `share` of the rows of each pipeline, or at least so many,
-    go through it leaf by leaf, whatever is cached. `keys` are lookups that caches would get:
-    pipeline, place, and the columns they would be asked by. `upkeep` are pipelines that some of
-    them would need."""
+    """What to find out about a join: of the pipelines of some `leaves` a `share` of the rows, or at
+    least so many, go through leaf by leaf, whatever is cached. `keys` are lookups that caches would
+    get: pipeline, place, and the columns they would be asked by. `upkeep` are pipelines that some
+    of them would need."""
 
+    leaves: frozenset[int] = frozenset()
     share: float = 0.0
     least: int = 0
     keys: tuple[tuple[int, int, tuple[str, ...]], ...] = ()
@@ -122,14 +123,24 @@ class JoinTactic:
 
 
 @dataclass(frozen=True, slots=True)
+class Effort:
+    """What a pipeline did to some rows: per operator how many it looked up and made, and the
+    results."""
+
+    rows: int
+    looked_up: tuple[int, ...]
+    made: tuple[int, ...]
+    results: int
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """Some rows on their way through a pipeline: how many tuples there were before each operator,
-    and after the last; and how many it looked up and made to get there."""
+    and after the last; and what it took to get there."""
 
     rows: int
     handled: tuple[int, ...]
-    looked_up: tuple[int, ...]
-    made: tuple[int, ...]
+    effort: Effort
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +166,7 @@ class JoinSeen:
     left: dict[int, int] = field(default_factory=dict)
     samples: dict[int, Sample] = field(default_factory=dict)
     keys: dict[int, npt.NDArray[np.uint64]] = field(default_factory=dict)
-    upkeep: dict[int, Sample] = field(default_factory=dict)
+    upkeep: dict[int, Effort] = field(default_factory=dict)
     caches: dict[int, CacheSeen] = field(default_factory=dict)
 
 

@@ -313,7 +313,7 @@ class Coordinator:
                 tuple(
                     (s, *query.evicted.get(s, (floor, floor))) for s, floor in query.floors.items()
                 ),
-                self.adaptation.tactics(name, number, i),
+                self.adaptation.tactics(name, number, i, len(ranges)),
                 self._common,
             )
             for i, own in enumerate(ranges)

@@ -17,11 +17,15 @@ class CostBook:
     (`injected`), in any unit.
 
     The estimate is a low quantile of the calls, weighted by their rows: a call may take longer
-    than it must, never less.
+    than it must, never less. Where all are of one kind, they are believed to cost alike: that
+    weighs as much as so many calls as are `alike`.
     """
 
-    def __init__(self, predicates: int, injected: tuple[float, ...] | None = None) -> None:
+    def __init__(
+        self, predicates: int, injected: tuple[float, ...] | None = None, alike: int = 0
+    ) -> None:
         self.injected = injected
+        self.alike = alike
         self._costs = np.zeros((COST_CALLS, predicates))
         self._rows = np.zeros((COST_CALLS, predicates))
         self._next = np.zeros(predicates, np.int64)
@@ -58,6 +62,10 @@ class CostBook:
         first = (reached >= reached[-1] * COST_QUANTILE).argmax(0)
         found = np.take_along_axis(self._costs, order, 0)[first, np.arange(len(first))]
         seen = self._next > 0
-        found[~seen] = found[seen].mean() if seen.any() else _UNMEASURED
+        usual = found[seen].mean() if seen.any() else _UNMEASURED
+        calls = np.minimum(self._next, COST_CALLS)
+        found = np.where(
+            seen, (calls * found + self.alike * usual) / np.maximum(calls + self.alike, 1), usual
+        )
         known: Floats = np.maximum(found, LEAST_COST)
         return known

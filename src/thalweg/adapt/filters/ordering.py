@@ -32,7 +32,8 @@ Order = tuple[int, ...]
 class Settings:
     """What an ordering is made for: how many predicates, which of them guard others, and how
     eagerly it looks. `learns` says per predicate whether errors may reveal further guards;
-    `injected` are costs per row that replace measured ones."""
+    `injected` are costs per row that replace measured ones; `alike` says how far these are believed
+    to be the same. `gain` is the part of a row's cost below which an order is not changed."""
 
     predicates: int
     guards: Guards = ()
@@ -42,6 +43,8 @@ class Settings:
     window: int = PROFILE_WINDOW
     alpha: float = ALPHA
     evidence: int = EVIDENCE
+    alike: int = 0
+    gain: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.guards:
@@ -103,7 +106,7 @@ class Ordering:
         self.guards = settings.guards
         chosen = range(settings.predicates) if order is None else order
         self.current: list[int] = respected(self.guards, list(chosen))
-        self.costs = CostBook(settings.predicates, settings.injected)
+        self.costs = CostBook(settings.predicates, settings.injected, settings.alike)
         self.rate = settings.rate if self.profiles else 0.0
         self.switches: list[Reorder] = []
         self.banned: frozenset[Order] = frozenset()

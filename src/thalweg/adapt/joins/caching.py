@@ -27,12 +27,11 @@ from thalweg.adapt.constants import (
     USED_SHARE,
 )
 from thalweg.adapt.joins.calibration import JoinCosts, calibrated
-from thalweg.adapt.joins.candidates import Segment, Shared, candidates, global_candidates
+from thalweg.adapt.joins.candidates import Leaves, Segment, Shared, candidates, global_candidates
 from thalweg.adapt.joins.costs import (
     Apart,
     CacheEstimate,
     Estimates,
-    Operator,
     benefit,
     total_cost,
     upkeep,
@@ -41,43 +40,12 @@ from thalweg.adapt.joins.estimators import NewKeyShare, Recent
 from thalweg.adapt.joins.lifecycle import CacheStates, State
 from thalweg.adapt.joins.memory import PagePool, priority
 from thalweg.adapt.joins.pacing import Pace
+from thalweg.adapt.joins.profiles import PipelineProfile, UpkeepProfile
 from thalweg.adapt.joins.selection import select
 from thalweg.adapt.planlog import KEPT, PlanLog, Switch
-from thalweg.exec.tactics import JoinSeen, JoinTactic, Sample
+from thalweg.exec.tactics import JoinSeen, JoinTactic
 from thalweg.plan.physical import Pipeline, QueryPlan
 from thalweg.plan.subresults import Span, key_of, may_be_kept, sources_of, upkeep_of, with_spans
-
-
-@dataclass(slots=True)
-class _Profile:
-    """The last observations of one pipeline, per row of its source."""
-
-    rows: Recent
-    left: Recent
-    handled: list[Recent]
-    looked_up: list[Recent]
-    made: list[Recent]
-
-    @staticmethod
-    def of(operators: int) -> _Profile:
-        handled, looked_up, made = (
-            [Recent() for _ in range(operators + more)] for more in (1, 0, 0)
-        )
-        return _Profile(Recent(), Recent(), handled, looked_up, made)
-
-    def add(self, sample: Sample) -> None:
-        counts = [*sample.handled, *sample.looked_up, *sample.made]
-        for recent, count in zip([*self.handled, *self.looked_up, *self.made], counts, strict=True):
-            recent.add(count / sample.rows, SAMPLE_OBSERVATIONS)
-
-    @property
-    def passes(self) -> float:
-        """How often a row goes through: when it appears, and maybe when it vanishes."""
-        return 1.0 + (self.left.mean / self.rows.mean if self.rows.mean else 0.0)
-
-    @property
-    def is_known(self) -> bool:
-        return bool(self.rows.count and self.handled[0].count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +82,12 @@ class CacheWatch:
         self._block = plan.block(relation)
         self._orders = self._block.orders
         self._upkeep: dict[Segment, tuple[Pipeline, ...]] = {}
-        self._profiles = {leaf: _Profile.of(len(o)) for leaf, o in self._orders.items()}
+        self._profiles = {leaf: PipelineProfile.of(len(o)) for leaf, o in self._orders.items()}
         self.states = CacheStates(
             self._candidates(), interval=CACHE_EPOCHS, first=CACHE_FIRST_EPOCHS, hides=False
         )
         self._distinct = {s: NewKeyShare() for s in self.states.states}
-        self._apart: dict[tuple[Segment, int], _Profile] = {}
+        self._apart: dict[tuple[Leaves, int], UpkeepProfile] = {}
         self._missed: dict[Segment, Recent] = {}
         self._limits: dict[Shared, int] = {}
         self._pace = Pace(timed=costs is None)
@@ -130,20 +98,26 @@ class CacheWatch:
 
     # -- what the executor is asked ----------------------------------------------------------
 
-    def tactic(self) -> JoinTactic:
-        """What to look at in the next epoch."""
+    def tactic(self, part: int, parts: int) -> JoinTactic:
+        """What one of several tasks is to look at in the next epoch: other pipelines than the rest,
+        and others than before."""
         choosing = any(s is State.PROFILED for s in self.states.states.values())
         watching = bool(self._used) and self._epochs % USED_EPOCHS == 0
         if not self._pace.can_afford or not (choosing or watching):
             return JoinTactic()
         keys = tuple(self._lookup(s) for s in self._asked())
-        upkeep = tuple(p for s in self._asked() for p in self._upkeep.get(s, ()))
-        if choosing:
-            return JoinTactic(JOIN_SHARE, JOIN_ROWS, keys, upkeep)
-        return JoinTactic(USED_SHARE, USED_ROWS, keys, upkeep)
+        upkeep = tuple(self._pipelines_apart().values())
+        apart = min(parts, len(self._profiles))
+        turn = (leaf for n, leaf in enumerate(self._profiles, part + self._epochs) if not n % apart)
+        rows = (JOIN_SHARE, JOIN_ROWS) if choosing else (USED_SHARE, USED_ROWS)
+        return JoinTactic(frozenset(turn), *rows, keys, upkeep)
 
     def _asked(self) -> list[Segment]:
         return list(self.states.states)
+
+    def _pipelines_apart(self) -> dict[tuple[Leaves, int], Pipeline]:
+        """What would keep up the candidates that need it, by what is cached and whose rows come."""
+        return {(s.leaves, p.leaf): p for s, apart in self._upkeep.items() for p in apart}
 
     def _lookup(self, segment: Segment) -> tuple[int, int, tuple[str, ...]]:
         before = [segment.pipeline, *self._orders[segment.pipeline][: segment.first]]
@@ -171,7 +145,7 @@ class CacheWatch:
             self._watch_apart(one)
             for leaf, sample in one.samples.items():
                 self._profiles[leaf].add(sample)
-        self._observe(sum(bool(one.samples) for one in seen))
+        self._observe(sum(len(one.samples) for one in seen))
         if self._pace.can_afford:
             self.states.tick(self._epochs)
         if self.states.ready():
@@ -183,17 +157,13 @@ class CacheWatch:
         """Streams are not what they were: forget how fast they came, and choose anew."""
         for profile in self._profiles.values():
             profile.rows, profile.left = Recent(), Recent()
-        self.states.reconsider("rows come faster or slower, or take longer")
+        self.states.start_over("rows come faster or slower, or take longer")
         self._pace.hurry()
 
     def _watch_apart(self, one: JoinSeen) -> None:
-        pipelines = [(s, p) for s in self._asked() for p in self._upkeep.get(s, ())]
-        for number, sample in one.upkeep.items():
-            segment, pipeline = pipelines[number]
-            profile = self._apart.setdefault(
-                (segment, pipeline.leaf), _Profile.of(len(pipeline.probes))
-            )
-            profile.add(sample)
+        asked = list(self._pipelines_apart())
+        for number, effort in one.upkeep.items():
+            self._apart.setdefault(asked[number], UpkeepProfile()).add(effort)
 
     def _watch_used(self, one: JoinSeen) -> None:
         for number, cache in one.caches.items():
@@ -207,7 +177,7 @@ class CacheWatch:
         estimates = self.estimates() if samples else None
         if estimates is None:
             return
-        times = samples * SAMPLE_OBSERVATIONS
+        times = max(samples // len(self._profiles), 1) * SAMPLE_OBSERVATIONS
         for segment in estimates.caches:
             figures = benefit(segment, estimates), upkeep(segment, estimates)
             self.states.observed(segment, *figures, times)
@@ -218,8 +188,8 @@ class CacheWatch:
         """Rates per epoch and costs as the last observations show them; None if there are none."""
         if not all(p.is_known for p in self._profiles.values()):
             return None
-        operators = {leaf: self._operators(p) for leaf, p in self._profiles.items()}
-        outputs = {leaf: p.rows.mean * p.handled[-1].mean for leaf, p in self._profiles.items()}
+        operators = {leaf: p.operators(self.costs) for leaf, p in self._profiles.items()}
+        outputs = {leaf: p.output for leaf, p in self._profiles.items()}
         passes = {leaf: p.passes for leaf, p in self._profiles.items()}
         found = Estimates(self._orders, operators, outputs, {}, passes=passes)
         caches = {s: self._cache(s, found) for s in self.states.states}
@@ -236,23 +206,13 @@ class CacheWatch:
         """What the pipelines apart of a cache bring and take an epoch; None if it is not known."""
         deltas = spent = 0.0
         for pipeline in self._upkeep[segment]:
-            profile = self._apart.get((segment, pipeline.leaf))
-            if profile is None or not profile.handled[0].count:
+            profile = self._apart.get((segment.leaves, pipeline.leaf))
+            if profile is None:
                 return None
             rows = self._profiles[pipeline.leaf].rows.mean
-            deltas += rows * profile.handled[-1].mean
-            spent += sum(o.spent for o in self._operators(profile, rows))
+            deltas += rows * profile.results.mean
+            spent += rows * profile.spent(self.costs)
         return Apart(frozenset(p.leaf for p in self._upkeep[segment]), deltas, spent)
-
-    def _operators(self, profile: _Profile, rows: float | None = None) -> tuple[Operator, ...]:
-        rows = profile.rows.mean if rows is None else rows
-        found = []
-        for n, (looked_up, made) in enumerate(zip(profile.looked_up, profile.made, strict=True)):
-            handled = profile.handled[n].mean
-            spent = self.costs.probe * looked_up.mean + self.costs.made * made.mean
-            cost = spent / handled if handled else 0.0
-            found.append(Operator(rows * handled, cost, rows * looked_up.mean))
-        return tuple(found)
 
     def _cache(self, segment: Segment, e: Estimates) -> CacheEstimate:
         costs = self.costs
@@ -400,7 +360,7 @@ class CacheWatch:
         changed = [leaf for leaf in orders if orders[leaf] != self._orders[leaf]]
         self._plan, self._orders, self._block = plan, orders, block
         for leaf in changed:
-            self._profiles[leaf] = _Profile.of(len(orders[leaf]))
+            self._profiles[leaf] = PipelineProfile.of(len(orders[leaf]))
         found = self._candidates()
         self.states.reordered(found, changed)
         self._distinct = {s: self._distinct.get(s, NewKeyShare()) for s in self.states.states}

@@ -71,7 +71,8 @@ class CacheStates:
         self.transitions: deque[Transition] = deque(maxlen=LOG_LENGTH)
         self.states: dict[Segment, State] = {}
         self._needed, self._change, self._hides = needed, change, hides
-        self._interval, self._longest = interval if first is None else first, interval
+        self._first, self._longest = interval if first is None else first, interval
+        self._interval = self._first
         self._latest: dict[Segment, Figures] = {}
         self._judged: dict[Segment, Figures] = {}
         self._counts: Counter[Segment] = Counter()
@@ -149,11 +150,16 @@ class CacheStates:
             return False
         self._since = now
         self._interval = min(2 * self._interval, self._longest)
-        self.reconsider("the interval is over")
+        self._profile_again("the interval is over")
         return True
 
-    def reconsider(self, why: str) -> None:
-        """Profile again what is not used, and what hides it."""
+    def start_over(self, why: str) -> None:
+        """Things are not what they were: profile again now, and soon again, as at first."""
+        self._since, self._interval = None, self._first
+        self._profile_again(why)
+
+    def _profile_again(self, why: str) -> None:
+        """What is not used, and what hides it."""
         unused = self._in(State.UNUSED)
         used = self._in(State.USED) if self._hides else []
         for segment in unused:

@@ -7,7 +7,7 @@ import numpy as np
 from thalweg.exec.frame import Changes, Ints
 from thalweg.exec.joins.output import Output
 from thalweg.exec.joins.twophases import TwoPhases
-from thalweg.exec.tactics import JoinSeen, JoinTactic, Sample
+from thalweg.exec.tactics import Effort, JoinSeen, JoinTactic, Sample
 from thalweg.store.hashing import Hashes, hash_columns
 
 
@@ -16,7 +16,7 @@ def profile(run: TwoPhases, tactic: JoinTactic, seen: JoinSeen) -> None:
     `run` is over all of them."""
     leaf, rows = run.pipeline.leaf, len(run.changes)
     seen.rows[leaf] = seen.rows.get(leaf, 0) + rows
-    if not tactic.least or not rows:
+    if leaf not in tactic.leaves or not rows:
         return
     for number, (source, place, columns) in enumerate(tactic.keys):
         if source == leaf and not place:  # keys of the rows themselves: all of them are at hand
@@ -35,27 +35,26 @@ def _through(run: TwoPhases, tactic: JoinTactic, chosen: Ints, seen: JoinSeen) -
     watch = _Watch({n: k for n, k in enumerate(tactic.keys) if k[0] == leaf and k[1]})
     seen.samples[leaf] = _sample(run.sampled(chosen), run.sampled(chosen), watch)
     seen.keys |= watch.keys
+    few = chosen[: tactic.least]
     for number, apart in enumerate(tactic.upkeep):
         if apart.leaf == leaf:
-            seen.upkeep[number] = _sample(
-                run.sampled(chosen, apart), run.sampled(chosen, apart), _Watch({})
-            )
+            seen.upkeep[number] = _effort(run.sampled(few, apart))
 
 
 def _sample(plain: TwoPhases, factorised: TwoPhases, watch: _Watch) -> Sample:
     """How many tuples there are after each operator, as a cache would see them; and what it takes
     to get there, which is less where partners of one row are not multiplied on the way."""
     plain.results(plain.wanted, watch)
-    if factorised.pipeline.branches:
-        factorised.drop_all()
-    factorised.results(factorised.wanted)
-    work = factorised.work.values()
-    return Sample(
-        len(plain.changes),
-        tuple(watch.handled),
-        tuple(w.looked_up for w in work),
-        tuple(w.made for w in work),
-    )
+    return Sample(len(plain.changes), tuple(watch.handled), _effort(factorised))
+
+
+def _effort(run: TwoPhases) -> Effort:
+    if run.pipeline.branches:
+        run.drop_all()
+    results = len(run.results(run.wanted))
+    work = run.work.values()
+    looked_up, made = tuple(w.looked_up for w in work), tuple(w.made for w in work)
+    return Effort(len(run.changes), looked_up, made, results)
 
 
 PROFILE_PROBES = "profile probes"
