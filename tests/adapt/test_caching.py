@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from thalweg.adapt.joins.caching import CacheWatch
-from thalweg.adapt.joins.calibration import UNITS, calibrated
+from thalweg.adapt.joins.calibration import UNITS, JoinCosts, calibrated
 from thalweg.adapt.joins.costs import benefit, upkeep
 from thalweg.adapt.joins.estimators import NewKeyShare
 from thalweg.adapt.loop import Adaptation
@@ -51,10 +51,11 @@ def run(
     epochs: int = 24,
     spans: list[Span] | None = None,
     memory: int = 1 << 26,
+    costs: JoinCosts | None = UNITS,
 ) -> tuple[Query, Runner, list[int]]:
     """The query, and the operations of every epoch."""
     runner = Runner()
-    adaptation = Adaptation({}, UNITS)
+    adaptation = Adaptation({}, costs)
     adaptation.cache_bytes = memory
     runner.session.coordinator.adaptation = adaptation
     given = batches(rates, epochs)
@@ -99,6 +100,29 @@ def test_a_cache_that_pays_is_used() -> None:
     assert estimates is not None
     (used,) = watch.states.used
     assert benefit(used, estimates) > upkeep(used, estimates)
+
+
+def test_a_cache_that_makes_rows_slower_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever was estimated: what rows take decides, and it is not tried again soon."""
+    real = CacheWatch.saw
+
+    def slower(self: CacheWatch, seen: Any) -> None:
+        for one in seen:
+            one.seconds = (3.0 if self.states.used else 1.0) * sum(one.rows.values())
+            one.profiling = 0.0
+        real(self, seen)
+
+    monkeypatch.setattr(CacheWatch, "saw", slower)
+    monkeypatch.setattr("thalweg.adapt.joins.caching.calibrated", lambda: UNITS)
+    rates = {**MANY_PROBES, "r": lambda epoch: 50 if epoch < 8 else 2_000}
+    plain, _, _ = run(rates, "mjoin", epochs=40)
+    query, runner, _ = run(rates, "cached", epochs=40, costs=None)
+    assert rows(query) == rows(plain)
+    switches = [s for s in query.plan_log if s.subject == "caches"]
+    assert [s.outcome for s in switches[-2:]] == ["reverted", "kept"]
+    assert switches[-1].statistic == "measured cost per row"
+    assert switches[-1].new == switches[-2].old
+    assert not watch_of(runner).states.used
 
 
 def test_a_cache_that_does_not_pay_is_not_used() -> None:

@@ -134,6 +134,9 @@ URGENT_PAUSE = 2
 COLD_EPOCHS = 4
 """Misses of a cache in use are averaged over so many epochs, and believed after as many: at first
 it is empty."""
+TRIAL_EPOCHS, TRIAL_STEADY = 2, 1.5
+"""A change of caches is judged by the best of so many epochs after it (when it is warm) and before
+it, if no epoch before it took more than this many times the best."""
 CACHE_QUOTA = 6
 """Global caches are considered only as long as there are fewer candidates than this."""
 EXHAUSTIVE_CANDIDATES = 20

@@ -42,6 +42,7 @@ from thalweg.adapt.joins.memory import PagePool, priority
 from thalweg.adapt.joins.pacing import Pace
 from thalweg.adapt.joins.profiles import PipelineProfile, UpkeepProfile
 from thalweg.adapt.joins.selection import select
+from thalweg.adapt.joins.trial import CacheTrial
 from thalweg.adapt.planlog import KEPT, PlanLog, Switch
 from thalweg.exec.tactics import JoinSeen, JoinTactic
 from thalweg.plan.physical import Pipeline, QueryPlan
@@ -91,6 +92,8 @@ class CacheWatch:
         self._missed: dict[Segment, Recent] = {}
         self._limits: dict[Shared, int] = {}
         self._pace = Pace(timed=costs is None)
+        self._trial = CacheTrial(timed=costs is None)
+        self._banned: dict[frozenset[Segment], int] = {}
         self._epochs = 0
         self._used: tuple[Segment, ...] = ()
         self._numbers: dict[Segment, int] = {}
@@ -128,7 +131,8 @@ class CacheWatch:
     def saw(self, seen: Sequence[JoinSeen]) -> None:
         """An epoch is over, whatever is made of what its tasks have seen."""
         self._epochs += 1
-        self._pace.saw(seen)
+        self._pace.saw(seen, self._trial.is_on)
+        self._trial.saw(seen)
 
     def absorb(self, seen: Sequence[JoinSeen], epoch: int) -> bool:
         """Take in what the tasks of an epoch have seen; whether other caches are to be used."""
@@ -148,6 +152,9 @@ class CacheWatch:
         self._observe(sum(len(one.samples) for one in seen))
         if self._pace.can_afford:
             self.states.tick(self._epochs)
+        if self._trial.has_failed(self._cost_of):
+            self._go_back(epoch, self._trial.old)
+            return True
         if self.states.ready():
             self.states.decide(self._chosen)
             self._pace.chosen()
@@ -159,6 +166,8 @@ class CacheWatch:
             profile.rows, profile.left = Recent(), Recent()
         self.states.start_over("rows come faster or slower, or take longer")
         self._pace.hurry()
+        self._banned = {}
+        self._trial.give_up()
 
     def _watch_apart(self, one: JoinSeen) -> None:
         asked = list(self._pipelines_apart())
@@ -250,7 +259,9 @@ class CacheWatch:
             return frozenset()
         found = select([s for s in considered if s in estimates.caches], estimates)
         bare = total_cost((), estimates)
-        return found if total_cost(found, estimates) <= self.gain * bare else frozenset()
+        if total_cost(found, estimates) > self.gain * bare:
+            return frozenset()
+        return self.states.used if self._banned.get(found, 0) > self._epochs else found
 
     def _allotted(self) -> bool:
         """Give every cache the pages it needs, those that bring most per byte first; whether one
@@ -281,13 +292,28 @@ class CacheWatch:
     def _is_full(self, shared: Shared) -> bool:
         return self._bytes.get(shared, 0) + CACHE_PAGE > self.pool.bytes_of(shared)
 
+    def _cost_of(self, caches: tuple[Segment, ...]) -> float | None:
+        """What an epoch costs with some caches, by the present estimates; None if unknown."""
+        estimates = self.estimates()
+        if estimates is None or not set(caches) <= estimates.caches.keys():
+            return None
+        return total_cost(caches, estimates)
+
     def _changed(self, epoch: int) -> bool:
         used = tuple(sorted(self.states.used, key=lambda s: (s.pipeline, s.first)))
         if used == self._used:
             return False
-        self._log(epoch, used)
+        self._trial.begin(self._log(epoch, used), self._used)
         self._use(used)
         return True
+
+    def _go_back(self, epoch: int, old: tuple[Segment, ...]) -> None:
+        """The last change did not pay: as before, and not again for a while."""
+        self._banned[frozenset(self._used)] = self._epochs + CACHE_EPOCHS
+        self.states.go_back(old)
+        used = tuple(s for s in old if s in self.states.states)
+        self._log(epoch, used, "measured cost per row").outcome = KEPT
+        self._use(used)
 
     def _use(self, used: tuple[Segment, ...]) -> None:
         """From now on these; what others held is given back."""
@@ -297,19 +323,21 @@ class CacheWatch:
         self._used = used
         self._missed = {s: m for s, m in self._missed.items() if s in used}
 
-    def _log(self, epoch: int, used: tuple[Segment, ...]) -> None:
+    def _log(
+        self, epoch: int, used: tuple[Segment, ...], why: str = "cost of an epoch by profile"
+    ) -> Switch:
         estimates = self.estimates()
         assert estimates is not None
-        before = [s for s in self._used if s in estimates.caches]
-        costs = total_cost(before, estimates), total_cost(used, estimates)
+        before, after = ([s for s in some if s in estimates.caches] for some in (self._used, used))
+        costs = total_cost(before, estimates), total_cost(after, estimates)
         old, new = (tuple(self.name_of(s) for s in some) for some in (before, used))
         evidence = sum(p.handled[0].count for p in self._profiles.values())
         switch = Switch(
-            epoch, "caches", old or ("none",), new or ("none",), "cost of an epoch by profile",
+            epoch, "caches", old or ("none",), new or ("none",), why,
             " + ".join(old) or "none", " + ".join(new) or "none", *costs, evidence, costs,
-            outcome=KEPT,
         )  # fmt: skip
         self.log.add(switch)
+        return switch
 
     def described(self) -> list[Candidate]:
         """Every candidate, by the present estimates."""
@@ -366,3 +394,4 @@ class CacheWatch:
         self._distinct = {s: self._distinct.get(s, NewKeyShare()) for s in self.states.states}
         used = self.states.used
         self._use(tuple(s for s in self._used if s in used))
+        self._trial.give_up()

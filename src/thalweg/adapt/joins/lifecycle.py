@@ -168,6 +168,15 @@ class CacheStates:
             if any(u.within(segment) for u in unused):
                 self._move(segment, State.PROFILED, "it hides an unused candidate")
 
+    def go_back(self, chosen: Collection[Segment]) -> None:
+        """The last choice was a bad one: use these again, as far as they are candidates."""
+        self._selected = set(chosen) & set(self.states)
+        for segment, state in list(self.states.items()):
+            if segment in self._selected:
+                self._move(segment, State.USED, "measured: it was better")
+            elif state is State.USED:
+                self._move(segment, State.UNUSED, "measured: rows took longer")
+
     def reordered(self, candidates: Iterable[Segment], changed: Collection[int]) -> None:
         """Pipelines have changed: theirs and all that are no candidates any more go, new ones are
         profiled, the others stay as they are."""

@@ -31,8 +31,8 @@ class Pace:
         self._odd = 0
         self._urgent = URGENT_EPOCHS
 
-    def saw(self, seen: Sequence[JoinSeen]) -> None:
-        """The tasks of one epoch."""
+    def saw(self, seen: Sequence[JoinSeen], on_trial: bool = False) -> None:
+        """The tasks of one epoch. While caches are `on_trial` it is known why they may take long."""
         self._now = Counter()
         for one in seen:
             self._now.update(one.rows)
@@ -43,7 +43,8 @@ class Pace:
         if self._urgent <= 0:
             self._profiling += profiling
         self._urgent -= 1
-        self._odd = self._odd + 1 if self._is_odd() else 0
+        slower = self._timed and not on_trial and self._took > RATE_CHANGE * self._usual
+        self._odd = self._odd + 1 if self._then and (slower or self._is_odd()) else 0
 
     @property
     def can_afford(self) -> bool:
@@ -69,10 +70,5 @@ class Pace:
         self._urgent = urgent or min(self._urgent, 0)
 
     def _is_odd(self) -> bool:
-        if not self._then:
-            return False
         pairs = [(self._now[leaf], self._then[leaf]) for leaf in self._now | self._then]
-        slower = self._timed and self._took > RATE_CHANGE * self._usual
-        return slower or any(
-            max(pair) > RATE_ROWS and max(pair) > RATE_CHANGE * min(pair) for pair in pairs
-        )
+        return any(max(pair) > RATE_ROWS and max(pair) > RATE_CHANGE * min(pair) for pair in pairs)
