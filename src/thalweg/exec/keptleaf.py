@@ -45,6 +45,8 @@ class Content:
 class KeptLeaf:
     """A window over the order of rows, over the packs of a stream."""
 
+    refers_to_packs = False
+
     def __init__(
         self,
         ctx: TaskContext,

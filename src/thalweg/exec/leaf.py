@@ -107,6 +107,8 @@ class TimeLeaf:
     the rows that arrive, however a pack is spread over epochs and workers.
     """
 
+    refers_to_packs = True
+
     def __init__(
         self,
         ctx: TaskContext,

@@ -14,6 +14,7 @@ from pyspark import cloudpickle
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.jobs import Job, execute_all
 from thalweg.store import native
+from thalweg.store.hostfiles import HostFiles
 from thalweg.store.packs import PackCache
 from thalweg.store.storage import Storage
 
@@ -25,8 +26,14 @@ def cache_for(storage: Storage) -> PackCache:
     """The pack cache of this process for a storage; packs are immutable, so it never lies."""
     key = repr(storage)
     if key not in _caches:
-        _caches[key] = PackCache(storage)
+        _caches[key] = PackCache(storage, files=_host_files(key))
     return _caches[key]
+
+
+def _host_files(engine: str) -> HostFiles | None:
+    with contextlib.suppress(OSError):
+        return HostFiles.of(engine)
+    return None
 
 
 def functions_from(pickled: bytes) -> Mapping[str, UserFunction]:

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from thalweg.store import native
 from thalweg.store.hashing import Hashes, hash_columns
+from thalweg.store.hostfiles import HostFiles
 from thalweg.store.storage import Storage
 
 TIME = "__ts"
@@ -211,10 +212,14 @@ class PackCache:
     """Open packs and what was derived from them, least recently used dropped first.
 
     Packs never change, so a name is enough to know one; losing an entry costs time, never a row.
+    `files` are there where other processes may go on with what this one has learned.
     """
 
-    def __init__(self, storage: Storage, limit: int = 2 << 30) -> None:
+    def __init__(
+        self, storage: Storage, limit: int = 2 << 30, files: HostFiles | None = None
+    ) -> None:
         self.storage = storage
+        self.files = files
         self._packs: _Recent[str, Pack] = _Recent(limit)
         self._derived: _Recent[Any, Any] = _Recent(limit)
         self._numbers: dict[str, int] = {}

@@ -32,7 +32,7 @@ class Pace:
         self._urgent = URGENT_EPOCHS
 
     def saw(self, seen: Sequence[JoinSeen], on_trial: bool = False) -> None:
-        """The tasks of one epoch. While caches are `on_trial` it is known why they may take long."""
+        """The tasks of one epoch. While caches are `on_trial`, slow epochs are no surprise."""
         self._now = Counter()
         for one in seen:
             self._now.update(one.rows)

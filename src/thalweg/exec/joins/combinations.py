@@ -6,8 +6,9 @@ key up as of an instant is a range search.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from thalweg.store import native
 from thalweg.store.hashing import Hashes
 
 Places = npt.NDArray[np.int8]
+Array = npt.NDArray[Any]
 
 
 @dataclass(slots=True)
@@ -60,6 +62,20 @@ class Combinations:
 
     def sorted(self) -> Combinations:
         return self.take(native.key_time_order(self.hashes, self.starts))
+
+    def arrays(self) -> list[Array]:
+        """All of them, members in ascending order last."""
+        references = [self.references[i] for i in sorted(self.references)]
+        return [
+            self.hashes, self.seconds, self.starts, self.ends, self.last, self.first, self.stamps,
+            *references,
+        ]  # fmt: skip
+
+    @staticmethod
+    def of_arrays(members: Sequence[int], arrays: Iterator[Array]) -> Combinations:
+        hashes, seconds, starts, ends, last, first, stamps = (next(arrays) for _ in range(7))
+        references = {i: next(arrays) for i in sorted(members)}
+        return Combinations(hashes, seconds, starts, ends, last, first, references, stamps)
 
     @staticmethod
     def empty(members: Sequence[int]) -> Combinations:

@@ -60,6 +60,7 @@ class Joined:
         self._want_ends = False
         self._readers: list[SubresultReader] = []
         self.pipelines = block.pipelines
+        self._keeper = keeper
         keeper.keep_only(block.subresults)
         if block.subresults and keeper.usable:
             self._readers = [self._reader(s, keeper) for s in block.subresults]
@@ -87,6 +88,8 @@ class Joined:
         """The epoch is over: subresults keep what they have learned."""
         for n, reader in enumerate(self._readers):
             self._seen.caches[n] = reader.settle()
+        if self._readers:
+            self._keeper.share({i: leaf for r in self._readers for i, leaf in r.leaves.items()})
         if self._tactic is not None:
             self._seen.seconds = perf_counter() - self._begun
             self.ctx.observations.setdefault(JoinOf(self.number), []).append(self._seen)

@@ -8,12 +8,12 @@ behind then. Empty entries count: a key may be known to have no combination.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from thalweg.exec.frame import Ints
-from thalweg.exec.joins.combinations import Combinations
+from thalweg.exec.joins.combinations import Array, Combinations
 from thalweg.exec.vector import Mask
 from thalweg.plan.physical import Subresult
 from thalweg.store.hashing import Hashes
@@ -103,6 +103,25 @@ class Kept:
         if not self.subresult.whole and self.bytes > self.subresult.limit:
             self.parts = [self._merged(self.parts)]
             self._shrink()
+
+    # -- elsewhere ---------------------------------------------------------------------------
+
+    def exported(self) -> tuple[dict[str, int], list[Array]]:
+        """All there is as facts and arrays, to be `restored` from."""
+        arrays: list[Array] = [self._keys, self._seconds, self._stamps]
+        for part in self.parts:
+            arrays += part.arrays()
+        facts = {"until": self.until, "stamp": self._stamp, "parts": len(self.parts)}
+        return facts | {"arrays": len(arrays)}, arrays
+
+    @staticmethod
+    def restored(subresult: Subresult, facts: Mapping[str, int], arrays: Iterator[Array]) -> Kept:
+        kept = Kept(subresult, facts["until"])
+        kept._stamp = facts["stamp"]
+        kept._keys, kept._seconds, kept._stamps = (next(arrays) for _ in range(3))
+        members = subresult.members
+        kept.parts = [Combinations.of_arrays(members, arrays) for _ in range(facts["parts"])]
+        return kept
 
     def _merged(self, parts: Sequence[Combinations]) -> Combinations:
         """Parts as one, without what ended or whose entry is gone."""

@@ -19,7 +19,7 @@ def follow_merged(
 ) -> bool:
     """References of one member to the packs there are now; False if some have nowhere to go."""
     here = {cache.number_of(m.name) for m in packs}
-    if {n for part in parts for n in _packs(part.references[member])} <= here:
+    if {n for part in parts for n in packs_of(part.references[member])} <= here:
         return True
     moves: dict[int, tuple[int, Ints]] = {}
     for meta in packs:
@@ -28,8 +28,16 @@ def follow_merged(
     return all(_follow(part, member, here, moves) for part in parts)
 
 
-def _packs(references: Ints) -> list[int]:
+def packs_of(references: Ints) -> list[int]:
     return np.unique(references >> ROW_BITS).tolist()  # type: ignore[no-any-return]
+
+
+def renumbered(references: Ints, numbers: Mapping[int, int]) -> Ints:
+    """References with other numbers for their packs."""
+    known = packs_of(references)
+    new = np.array([numbers[n] for n in known], np.int64)
+    packs = new[np.searchsorted(known, references >> ROW_BITS)] if known else references
+    return packs << ROW_BITS | references & (1 << ROW_BITS) - 1
 
 
 def _follow(
@@ -38,7 +46,7 @@ def _follow(
     references = part.references[member]
     packs = references >> ROW_BITS
     moved = references.copy()
-    for old in set(_packs(references)) - here:
+    for old in set(packs_of(references)) - here:
         if old not in moves:
             return False
         new, rows = moves[old]
