@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from thalweg.adapt.constants import (
     BUDGET_MEMORY,
-    PROFILE_BUDGET,
+    JOIN_BUDGET,
     RATE_CHANGE,
     RATE_EPOCHS,
     RATE_ROWS,
@@ -48,7 +48,7 @@ class Pace:
 
     @property
     def can_afford(self) -> bool:
-        within = self._profiling <= PROFILE_BUDGET * self._spent
+        within = self._profiling <= JOIN_BUDGET * self._spent
         return self._urgent > 0 or within or not self._timed
 
     @property
