@@ -127,12 +127,11 @@ CACHE_FIRST_EPOCHS = 4
 RATE_CHANGE, RATE_EPOCHS, RATE_ROWS = 2.0, 2, 64
 """at once, if a stream brings this many times as many rows as it did, or as few, and more than so
 many rows, or a join takes this many times as long, for so many epochs in a row."""
+URGENT_EPOCHS, URGENT_PAUSE = 3, 2
+"""Then, and at first, profiling may take what it needs for so many epochs, and not again before so
+many have passed;"""
 JOIN_BUDGET = 0.01
-"""The part of a join's time that profiling for caches may take otherwise;"""
-URGENT_EPOCHS = 3
-"""Then, and at first, profiling may take more than its budget for so many epochs;"""
-URGENT_PAUSE = 2
-"""so many pass before that may happen again."""
+"""otherwise it may take this part of a join's time."""
 COLD_EPOCHS = 4
 """Misses of a cache in use are averaged over so many epochs, and believed after as many: at first
 it is empty."""

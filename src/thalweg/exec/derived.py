@@ -155,9 +155,7 @@ class DerivedLeaf:
 def _matches(hashes: Hashes, last: Ints | None, kept: Hashes, moments: Ints) -> tuple[Ints, Ints]:
     low = np.full(len(hashes), 2 * BEFORE_TIME, np.int64)
     high = np.full(len(hashes), 2 * AFTER_TIME, np.int64) if last is None else last
-    ranges = native.match_ranges(hashes, low, high, kept, moments)
-    needle, found = native.expand_matches(*ranges)
-    return needle, found
+    return native.match_pairs(hashes, low, high, kept, moments)  # type: ignore[no-any-return]
 
 
 def _summed(needle: Ints, frame: Frame, weight: Ints) -> tuple[Ints, Ints]:

@@ -77,8 +77,7 @@ def _matching(pack: Pack, runs: Runs, wanted: Ints) -> tuple[Ints, Ints]:
     low = np.full(len(wanted), BEFORE_TIME, np.int64)
     high = np.full(len(wanted), AFTER_TIME, np.int64)
     zeros = np.zeros(len(hashes), np.int64)
-    ranges = native.match_ranges(runs.hashes[wanted], low, high, hashes, zeros)
-    needle, position = native.expand_matches(*ranges)
+    needle, position = native.match_pairs(runs.hashes[wanted], low, high, hashes, zeros)
     second = pack.column(SECOND).to_numpy().view(np.uint64)
     same = second[position] == runs.second[wanted[needle]]
     return wanted[needle[same]], position[same]

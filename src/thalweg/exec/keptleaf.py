@@ -215,8 +215,7 @@ class KeptLeaf:
         after = self.position > needles.source
         high = at - 1 if after or needles.departing else at
         low = np.full_like(at, -(2**61))
-        ranges = native.match_ranges(needles.hashes, low, high, hashes, starts)
-        needle, positions = native.expand_matches(*ranges)
+        needle, positions = native.match_pairs(needles.hashes, low, high, hashes, starts)
         picked = rows[positions]
         ends = self._content.ends[self._kept[picked]]
         edge = at[needle]

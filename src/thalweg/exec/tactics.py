@@ -138,7 +138,6 @@ class Sample:
     """Some rows on their way through a pipeline: how many tuples there were before each operator,
     and after the last; and what it took to get there."""
 
-    rows: int
     handled: tuple[int, ...]
     effort: Effort
 

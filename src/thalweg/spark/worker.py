@@ -102,6 +102,7 @@ def warm_up() -> None:
     native.time_order(t[::-1].copy())
     ranges = native.match_ranges(h, t, t, h, t)
     native.expand_matches(*ranges)
+    native.match_pairs(h, t, t, h, t)
     base, shift, starts = native.hash_directory(h)
     native.match_by_directory(h, t, t, h, t, 1, 2, np.uint64(base), np.uint64(shift), starts)
     native.rows_between(t, 0, 5)

@@ -182,6 +182,15 @@ def _seek(hashes, ts, h, t, start):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _note(needle, begin, count, place, i, at, size):  # type: ignore[no-untyped-def]
+    """Write a range down; how many there are of it: none, if it is empty."""
+    needle[place] = i
+    begin[place] = at
+    count[place] = size
+    return 1 if size > 0 else 0
+
+
+@njit(cache=True, nogil=True)
 def match_ranges(needle_hash, needle_low, needle_high, hashes, ts):  # type: ignore[no-untyped-def]
     """Positions with a needle's hash and low ≤ time ≤ high, as ranges: (needle, begin, count) of
     those that have any, and how many positions there are in all.
@@ -207,10 +216,7 @@ def match_ranges(needle_hash, needle_low, needle_high, hashes, ts):  # type: ign
         last_low = low
         if needle_high[i] >= low and at < hashes.size and hashes[at] == h:
             size = _seek(hashes, ts, h, needle_high[i] + 1, at) - at
-            needle[found] = i
-            begin[found] = at
-            count[found] = size
-            found += size > 0
+            found += _note(needle, begin, count, found, i, at, size)
             total += size
     return needle[:found], begin[:found], count[:found], total
 
@@ -259,10 +265,7 @@ def match_by_directory(  # type: ignore[no-untyped-def]
         at = _seek(hashes, ts, h, low, starts[np.int64(run)])
         if at < hashes.size and hashes[at] == h:
             size = _seek(hashes, ts, h, high + 1, at) - at
-            needle[found] = i
-            begin[found] = at
-            count[found] = size
-            found += size > 0
+            found += _note(needle, begin, count, found, i, at, size)
             total += size
     return needle[:found], begin[:found], count[:found], total
 
@@ -288,6 +291,13 @@ def expand_matches(needle, begin, count, total):  # type: ignore[no-untyped-def]
     for i in range(total):
         which[i] = needle[which[i]]
     return which, position
+
+
+@njit(cache=True, nogil=True)
+def match_pairs(needle_hash, needle_low, needle_high, hashes, ts):  # type: ignore[no-untyped-def]
+    """(needle, position) for all that `match_ranges` finds."""
+    needle, begin, count, total = match_ranges(needle_hash, needle_low, needle_high, hashes, ts)
+    return expand_matches(needle, begin, count, total)
 
 
 @njit(cache=True, nogil=True)

@@ -31,7 +31,7 @@ class PipelineProfile:
     def add(self, sample: Sample) -> None:
         counts = [*sample.handled, *sample.effort.looked_up, *sample.effort.made]
         for recent, count in zip([*self.handled, *self.looked_up, *self.made], counts, strict=True):
-            recent.add(count / sample.rows, SAMPLE_OBSERVATIONS)
+            recent.add(count / sample.effort.rows, SAMPLE_OBSERVATIONS)
 
     @property
     def passes(self) -> float:

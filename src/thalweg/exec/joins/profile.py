@@ -45,7 +45,7 @@ def _sample(plain: TwoPhases, factorised: TwoPhases, watch: _Watch) -> Sample:
     """How many tuples there are after each operator, as a cache would see them; and what it takes
     to get there, which is less where partners of one row are not multiplied on the way."""
     plain.results(plain.wanted, watch)
-    return Sample(len(plain.changes), tuple(watch.handled), _effort(factorised))
+    return Sample(tuple(watch.handled), _effort(factorised))
 
 
 def _effort(run: TwoPhases) -> Effort:
