@@ -87,6 +87,10 @@ class DuplicateName(BindError):
     """The name is taken by something defined differently."""
 
 
+class StillRead(BindError):
+    """Something cannot go or change while others read it."""
+
+
 class ConfigError(ThalwegError):
     """A setting, argument or environment that cannot work."""
 

@@ -180,12 +180,12 @@ def output_table(plan: QueryPlan, changes: Changes) -> pa.Table | None:
 # -- RSTREAM -----------------------------------------------------------------------------------
 
 
-def arrival_instants(ctx: TaskContext, packs: Sequence[PackMeta]) -> Ints:
-    """Instants of the epoch at which rows of a stream arrive."""
+def arrival_instants(ctx: TaskContext, packs: Sequence[PackMeta], since: int) -> Ints:
+    """Instants of the epoch, not before `since`, at which rows of a stream arrive."""
     found = [
-        ts[native.rows_between(ts, ctx.since, ctx.until)]
+        ts[native.rows_between(ts, since, ctx.until)]
         for meta in packs
-        if meta.max_ts >= ctx.since and meta.min_ts < ctx.until
+        if meta.max_ts >= since and meta.min_ts < ctx.until
         for ts in [ctx.cache.open(meta.name).ts]
     ]
     return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)

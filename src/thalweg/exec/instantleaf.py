@@ -15,7 +15,7 @@ import pyarrow as pa
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge, reject
 from thalweg.exec.frame import Frame, Ints
-from thalweg.exec.keptleaf import Content, KeptLeaf, arriving_rows
+from thalweg.exec.keptleaf import Content, KeptLeaf
 from thalweg.exec.leaf import AFTER_ALL, LeafReader, Needles
 from thalweg.exec.questions import Questions
 from thalweg.exec.share import Share
@@ -38,15 +38,16 @@ class InstantLeaf(KeptLeaf):
         share: Share,
         state: Sequence[PackMeta],
         others: Mapping[int, LeafReader],
+        since: int | None = None,
     ) -> None:
         self._others = others
-        super().__init__(ctx, leaf, position, packs, share, state)
+        super().__init__(ctx, leaf, position, packs, share, state, since)
 
     def _names(self) -> tuple[str, ...]:
         return tuple(self.leaf.bare(f.name) for f in self.leaf.fields)
 
     def _loaded(self, packs: Sequence[PackMeta], state: Sequence[PackMeta]) -> Content:
-        fresh = [arriving_rows(self.ctx, self.names, meta, self.share) for meta in packs]
+        fresh = [self._arriving(meta) for meta in packs]
         fresh = [t for t in fresh if t.num_rows]
         tables = [self._stored(m) for m in state]
         if fresh:

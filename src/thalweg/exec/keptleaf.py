@@ -43,7 +43,8 @@ class Content:
 
 
 class KeptLeaf:
-    """A window over the order of rows, over the packs of a stream."""
+    """A window over the order of rows, over the packs of a stream. Of these, rows before `since` do
+    not count: by default those before the epoch, which are in the state if they are anywhere."""
 
     refers_to_packs = False
 
@@ -55,8 +56,10 @@ class KeptLeaf:
         packs: Sequence[PackMeta],
         share: Share,
         state: Sequence[PackMeta],
+        since: int | None = None,
     ) -> None:
         self.ctx = ctx
+        self.since = ctx.since if since is None else since
         self.leaf = leaf
         self.names = self._names()
         self.position = position
@@ -74,12 +77,15 @@ class KeptLeaf:
     def _loaded(self, packs: Sequence[PackMeta], state: Sequence[PackMeta]) -> Content:
         tables = [self._stored(m) for m in state]
         before = sum(t.num_rows for t in tables)
-        tables += [arriving_rows(self.ctx, self.names, meta, self.share) for meta in packs]
+        tables += [self._arriving(meta) for meta in packs]
         tables = [t for t in tables if t.num_rows]
         if not tables:
             return Content(pa.table({}), np.empty(0, np.int64), np.empty(0, np.int64))
         table = pa.concat_tables(tables).combine_chunks()
         return self._ordered(table, before)
+
+    def _arriving(self, meta: PackMeta) -> pa.Table:
+        return arriving_rows(self.ctx, self.names, meta, self.share, self.since)
 
     def _stored(self, meta: PackMeta) -> pa.Table:
         """The share of a state pack (its rows may belong to several tasks' ranges)."""
@@ -239,12 +245,13 @@ class KeptLeaf:
 
 
 def arriving_rows(
-    ctx: TaskContext, columns: Sequence[str], meta: PackMeta, share: Share
+    ctx: TaskContext, columns: Sequence[str], meta: PackMeta, share: Share, since: int
 ) -> pa.Table:
-    """The rows of a pack whose event times lie in the epoch, within the task's share."""
+    """The rows of a pack whose event times lie in the epoch and not before `since`, within the
+    task's share."""
     pack = ctx.cache.open(meta.name)
     table = pack.table.select([*columns, TIME])
-    if meta.max_ts < ctx.since or meta.min_ts >= ctx.until:
+    if meta.max_ts < since or meta.min_ts >= ctx.until:
         return table.slice(0, 0)
     rows: Ints | None = None
     ts = pack.ts
@@ -253,5 +260,5 @@ def arriving_rows(
         rows, ts = index.rows, index.ts
     elif share.parts > 1:
         rows, ts = share.slice(pack)
-    found = native.rows_between(ts, ctx.since, ctx.until)
+    found = native.rows_between(ts, since, ctx.until)
     return table.take(pa.array(found if rows is None else rows[found]))

@@ -172,7 +172,8 @@ class _Step:
         leaf = relation.leaf
         if leaf.source is None:
             packs = self.task.packs[self._places[number, 0]]
-            tables = [arriving_rows(self.ctx, leaf.stream_columns, meta, Share()) for meta in packs]
+            since, names = self._since(leaf), leaf.stream_columns
+            tables = [arriving_rows(self.ctx, names, meta, Share(), since) for meta in packs]
             tables = [self._passing(leaf, t) for t in tables if t.num_rows]
         else:
             emitted = self._stream_of(number, 0, leaf)
@@ -286,12 +287,18 @@ class _Step:
         if isinstance(leaf.window, TimeWindow) and leaf.window.slide is not None:
             return slide_instants(self.ctx, leaf.window, start)
         if leaf.source is None:
-            return arrival_instants(self.ctx, self.task.packs[self._places[number, i]])
+            packs = self.task.packs[self._places[number, i]]
+            return arrival_instants(self.ctx, packs, self._since(leaf))
         if leaf.emits is None:
             return self._due(leaf.source, start)
         return self._stream_of(number, i, leaf).ts
 
     # -- leaves ------------------------------------------------------------------------------
+
+    def _since(self, leaf: Leaf) -> int:
+        """Rows before this are not of this epoch, or the query does not see them."""
+        floor = self.task.floor_of(leaf.relation) if leaf.is_stored else None
+        return self.ctx.since if floor is None else max(self.ctx.since, floor.now)
 
     def _leaf(
         self, number: int, block: Block, i: int, others: Mapping[int, LeafReader]
@@ -319,7 +326,7 @@ class _Step:
     ) -> LeafReader:
         name = slots.slot(number, slots.LEAF, i)
         stored = [s.meta for s in self.task.state.get(name, ())]
-        rows = KeptLeaf(self.ctx, leaf, i, packs, share, stored)
+        rows = KeptLeaf(self.ctx, leaf, i, packs, share, stored, self._since(leaf))
         if isinstance(leaf.window, SessionWindow):
             self._closings[number, i] = rows.closings()
         self._keep(name, rows.state(), (share.key,) if share.key else ())
@@ -331,7 +338,7 @@ class _Step:
         name = slots.slot(number, slots.LEAF, i)
         stored = [s.meta for s in self.task.state.get(name, ())]
         packs = self.task.packs[self._places[number, i]]
-        rows = InstantLeaf(self.ctx, leaf, i, packs, share, stored, others)
+        rows = InstantLeaf(self.ctx, leaf, i, packs, share, stored, others, self._since(leaf))
         self._keep(name, rows.state(), (share.key,) if share.key else ())
         return rows
 

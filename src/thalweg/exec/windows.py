@@ -69,13 +69,10 @@ def ending_between(window: TimeWindow, since: int, until: int) -> tuple[int, int
     return low, _one(earliest_alive, window, until - 1)
 
 
-def horizon(window: TimeWindow) -> int | None:
-    """How far back from the frontier event times still matter; None: for ever."""
-    if window.every is not None:
-        return window.every + 2
-    if window.range is None:
-        return None
-    return window.range + (window.slide or 0) + 2
+def reached_from(window: TimeWindow, frontier: int) -> int:
+    """The first event time that still matters once all instants before the frontier are over: its
+    rows were there just before, and have yet to leave."""
+    return BEFORE_TIME if frontier == BEFORE_TIME else _one(earliest_alive, window, frontier - 1)
 
 
 def boundaries(slide: int, since: int, until: int) -> Ints:

@@ -7,7 +7,7 @@ here; what a version cannot run yet is refused by the binder, not by the parser.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
@@ -89,7 +89,7 @@ class ModelClause:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One item of FROM."""
+    """One item of FROM. `window_at` is where in the text its window begins and ends, or would."""
 
     name: str | None
     subquery: Query | None
@@ -97,6 +97,7 @@ class Source:
     alias: str | None
     models: tuple[ModelClause, ...]
     at: int
+    window_at: tuple[int, int] = field(default=(0, 0), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,12 +279,16 @@ class CreateAlert:
 
 @dataclass(frozen=True, slots=True)
 class AlterQuery:
+    """SET WINDOW of a source, SET options, or AS another query; `text` is that of the window in its
+    brackets, or of the query."""
+
     name: str
     window_source: str | None
     window: WindowClause | None
     options: tuple[tuple[str, Any], ...]
     query: Query | None
     at: int
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

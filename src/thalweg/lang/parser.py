@@ -69,6 +69,10 @@ class Cursor(SparkParser):
         """Where the next token starts; the end of the text when there is none."""
         return int(self._curr.start) if self._curr else len(self.sql.rstrip())
 
+    def end(self) -> int:
+        """Where the last token ended; the end of the text when there was none."""
+        return int(self._prev.end) + 1 if self._prev else len(self.sql)
+
     def fail(self, message: str, remedy: str | None = None, at: int | None = None) -> NoReturn:
         line, column = place(self.sql, self.offset() if at is None else at)
         raise ParseError(message, remedy=remedy, text=self.sql, line=line, column=column)

@@ -168,12 +168,13 @@ def _source(c: Cursor) -> Source:
         c.symbol(TokenType.R_PAREN, ")")
     else:
         name = c.dotted_name("a stream or table")
-    window = None
+    window, named = None, c.end()
     if c._curr and c._curr.token_type == TokenType.L_BRACKET:
         window = window_clause(c)
+    window_at = (named, c.end())
     alias = c.alias()
     models = c.wrapped(lambda: _model(c)) if c.word("MODEL") else ()
-    return Source(name, subquery, window, alias, models, at)
+    return Source(name, subquery, window, alias, models, at, window_at)
 
 
 def window_clause(c: Cursor) -> WindowClause:

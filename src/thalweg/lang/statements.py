@@ -54,8 +54,7 @@ def parse_statement(c: Cursor) -> Statement:
 
 
 def _text(c: Cursor, start: int) -> str:
-    end = c._prev.end + 1 if c._prev else len(c.sql)
-    return str(c.sql[start:end])
+    return str(c.sql[start : c.end()])
 
 
 def _create(c: Cursor, at: int) -> Statement:
@@ -242,11 +241,15 @@ def _pair(c: Cursor) -> tuple[str, int]:
 def _alter(c: Cursor, at: int) -> AlterQuery:
     name = c.name("a query")
     if c.word("AS"):
-        return AlterQuery(name, None, None, (), parse_select(c), at)
+        start = c.offset()
+        query = parse_select(c)
+        return AlterQuery(name, None, None, (), query, at, _text(c, start))
     c.need("SET")
     if c.word("WINDOW"):
         source = c.name("a source")
-        return AlterQuery(name, source, window_clause(c), (), None, at)
+        start = c.offset()
+        window = window_clause(c)
+        return AlterQuery(name, source, window, (), None, at, _text(c, start))
     return AlterQuery(name, None, None, c.options(), None, at)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -122,6 +122,9 @@ class FunctionDef:
     raises: bool | None = None
 
 
+Relation = StreamDef | TableDef | ViewDef
+
+
 @dataclass(slots=True)
 class Catalog:
     """All names known to one engine; look-ups ignore case."""
@@ -131,16 +134,18 @@ class Catalog:
     views: dict[str, ViewDef] = field(default_factory=dict)
     functions: dict[str, FunctionDef] = field(default_factory=dict)
 
-    def relation(self, name: str) -> StreamDef | TableDef | ViewDef | None:
+    def relation(self, name: str) -> Relation | None:
         lowered = name.lower()
         if lowered == SYSSTREAM.lower():
             return system_stream()
         if lowered.endswith(REJECTS):
             stream = self.relation(name[: -len(REJECTS)])
             return rejects_of(stream) if isinstance(stream, StreamDef) else None
-        everything: list[StreamDef | TableDef | ViewDef] = [
-            *self.streams.values(), *self.tables.values(), *self.views.values()
-        ]  # fmt: skip
+        groups: tuple[Mapping[str, Relation], ...] = (self.streams, self.tables, self.views)
+        for group in groups:
+            if name in group:
+                return group[name]
+        everything = (known for group in groups for known in group.values())
         return next((known for known in everything if known.name.lower() == lowered), None)
 
     def stream(self, name: str) -> StreamDef:
@@ -151,3 +156,20 @@ class Catalog:
 
     def relation_names(self) -> list[str]:
         return [*self.streams, *self.tables, *self.views]
+
+
+@dataclass(slots=True)
+class NotedCatalog(Catalog):
+    """A catalog that notes which names were asked for, and what they stood for."""
+
+    asked: dict[str, Relation] = field(default_factory=dict)
+
+    @staticmethod
+    def of(catalog: Catalog) -> NotedCatalog:
+        return NotedCatalog(catalog.streams, catalog.tables, catalog.views, catalog.functions)
+
+    def relation(self, name: str) -> Relation | None:
+        found = Catalog.relation(self, name)
+        if found is not None:
+            self.asked[found.name] = found
+        return found

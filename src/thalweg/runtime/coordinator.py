@@ -8,18 +8,21 @@ its manifest is committed.
 from __future__ import annotations
 
 import logging
+import math
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from concurrent.futures import Future
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from thalweg.adapt.loop import Adaptation
 from thalweg.config import RESULTS_RETAIN
-from thalweg.errors import ConfigError, ThalwegError
+from thalweg.errors import ConfigError
 from thalweg.exec import slots
 from thalweg.exec.aggregate import OPENS
 from thalweg.exec.expressions import UserFunction
+from thalweg.exec.frame import BEFORE_TIME
 from thalweg.exec.jobs import Job, Result, UpkeepFailed
 from thalweg.exec.share import task_ranges
 from thalweg.exec.shared import Common, common_predicates
@@ -30,10 +33,21 @@ from thalweg.plan.catalog import SYSSTREAM, Catalog
 from thalweg.plan.physical import Leaf, QueryPlan
 from thalweg.plan.query import QueryOptions
 from thalweg.runtime import watermarks
+from thalweg.runtime.backlog import SLICE_ROWS, sliced
+from thalweg.runtime.beginnings import (
+    SEED,
+    begin,
+    beginning,
+    first_instant,
+    streams_of,
+    usual_history,
+)
+from thalweg.runtime.filling import speak, swallow
 from thalweg.runtime.intake import Intake
 from thalweg.runtime.limits import enforce
 from thalweg.runtime.report import EpochReport as EpochReport
 from thalweg.runtime.report import growth, state_bytes, tallies
+from thalweg.runtime.requests import Requests
 from thalweg.runtime.results import forget_results
 from thalweg.runtime.retention import (
     fold_tasks,
@@ -41,7 +55,7 @@ from thalweg.runtime.retention import (
     low_water,
     merge_tasks,
 )
-from thalweg.runtime.state import FAILED, RUNNING, EngineState, QueryState, StreamState
+from thalweg.runtime.state import FAILED, PAUSED, RUNNING, EngineState, QueryState, StreamState
 from thalweg.runtime.sysstream import SysStream
 from thalweg.store.log import LogEntry
 from thalweg.store.manifest import State, commit_manifest
@@ -84,7 +98,9 @@ class Coordinator:
             self.committed = {**state.to_json(), "incarnation": state.incarnation - 1}
         self._under_way = False
         self._dropped: list[str] = []
-        self._posted: deque[Callable[[], object]] = deque()
+        self.requests = Requests()
+        self.slice_rows = SLICE_ROWS
+        """About how many rows of the past an epoch goes through beside the new ones."""
         self._away = 0.0
         self._commit_seconds = 0.0
         self.adaptation = Adaptation()
@@ -107,12 +123,61 @@ class Coordinator:
             if not leaf.is_table:
                 self.state.streams.setdefault(leaf.relation, StreamState())
         if name not in self.state.queries:
-            streams = {plan.leaves[i].relation for i in plan.stream_leaves}
-            before = {s: self.state.streams[s].rows for s in streams}
-            self.state.queries[name] = QueryState(
-                text, first_seq=self.state.next_seq, before=before
+            history = options.history or usual_history(plan, self.catalog)
+            given = beginning(plan, history, self.state)
+            query = self.state.queries[name] = QueryState(
+                text, created=text, delivered=self.state.epoch
             )
+            begin(query, given, self.state, self.storage)
         self.replan(name, plan, options)
+
+    def replace_query(self, name: str, text: str, plan: QueryPlan, options: QueryOptions) -> None:
+        """Let another version of a query take over at its frontier, its windows filled from what is
+        kept. Of a relation the difference between the two answers is put out then."""
+        query = self.state.queries[name]
+        is_silent = query.frontier < query.silent_until
+        cut = query.silent_until if is_silent else query.frontier
+        self._drop_state(query)
+        query.text, query.orders = text, []
+        for stream in streams_of(plan):
+            self.state.streams.setdefault(stream, StreamState())
+        if cut > BEFORE_TIME:
+            begin(query, beginning(plan, SEED, self.state, cut), self.state, self.storage)
+            query.replaces = query.replaces or not is_silent
+        self.replan(name, plan, options)
+
+    def _drop_state(self, query: QueryState) -> None:
+        self._dropped += [f for slot in query.slots.values() for p in slot for f in p.files]
+        self._dropped += [p[0] for p in query.filling]
+        query.slots, query.filling = {}, []
+        kept = ("emitted", "rejected")
+        query.counts = {k: n for k, n in query.counts.items() if k in kept}
+
+    def remove_query(self, name: str) -> None:
+        """Forget a query and everything that was kept for it alone."""
+        query = self.state.queries.pop(name)
+        self._drop_state(query)
+        self._dropped += [p[0] for p in (*query.rejects, *query.base)]
+        for key in [k for k in self.state.outputs if k.rsplit("/", 1)[0] == name]:
+            self._dropped += [p[0] for p in self.state.outputs.pop(key)]
+        self.plans.pop(name, None)
+        self.limits.pop(name, None)
+        self.adaptation.forget(name)
+        self._common = common_predicates(self.plans.values())
+
+    def pause(self, name: str) -> None:
+        """Let a query rest; what it has yet to see is kept for it."""
+        self.state.queries[name].status = PAUSED
+
+    def resume(self, name: str) -> None:
+        """Let a query that rests, or that had failed, go on where it stopped."""
+        query = self.state.queries[name]
+        query.status, query.error, query.behind = RUNNING, None, True
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether some query has still to go through the past."""
+        return any(q.behind and q.status == RUNNING for q in self.state.queries.values())
 
     def replan(self, name: str, plan: QueryPlan, options: QueryOptions) -> None:
         """Run a query by another plan from the next epoch on, its conjunctions as they were."""
@@ -148,7 +213,13 @@ class Coordinator:
         self._refuse_half_done()
         self._under_way = True
         clock = max(clock, self.state.clock)  # a clock that was set back does not turn time around
-        report = self._epoch(entries, clock, close, live)
+        try:
+            report = self._epoch(entries, clock, close, live)
+            while close and (further := self._epoch([], clock, close, live)) is not None:
+                report = further  # queries whose silence has ended
+        except BaseException as error:
+            self.requests.failed(error)
+            raise
         self._under_way = False
         return report
 
@@ -165,17 +236,20 @@ class Coordinator:
         begun = time.perf_counter()
         self._away = 0.0
         before = tallies(self.state)
-        acted = self._act()
+        acted = self.requests.carry_out()
         if self._system is None and SYSSTREAM in self.catalog.streams:
             self._system = SysStream(self.state, self.adaptation)  # counts from here on
         taken = self._intake.take(entries, clock)
         frontiers = self._advance(clock, close=close, live=live)
         moving = {n: f for n, f in frontiers.items() if f > self.state.queries[n].frontier}
-        if not entries and not moving and not acted:
-            return None
         number = self.state.epoch + 1
+        spoken = self._end_silences(number)
+        if not entries and not moving and not acted and not spoken:
+            return None
         stepped = time.perf_counter()
         outputs = self._step(number, moving)
+        for name, packs in [*spoken.items(), *self._end_silences(number).items()]:
+            outputs[name] = [*outputs.get(name, ()), *packs]
         step_seconds = time.perf_counter() - stepped
         self._retain()
         if any(outputs.values()):
@@ -216,18 +290,33 @@ class Coordinator:
         self._away += time.perf_counter() - begun
         return results
 
-    def post(self, action: Callable[[], object]) -> None:
+    def post(self, action: Callable[[], Any]) -> Future[Any]:
         """Let the next epoch begin with a change of names or tables, from any thread."""
-        self._posted.append(action)
+        return self.requests.ask(action)
 
-    def _act(self) -> bool:
-        acted = bool(self._posted)
-        while self._posted:
-            try:
-                self._posted.popleft()()
-            except ThalwegError as error:  # an epoch must not die of it
-                log.warning("a change could not be made: %s", error)
-        return acted
+    def _end_silences(self, number: int) -> dict[str, list[PackMeta]]:
+        """Queries whose windows have been filled: what they have to say about it."""
+        found: dict[str, list[PackMeta]] = {}
+        for name, query in self.state.queries.items():
+            waits = query.replaces or query.filling
+            if not waits or name not in self.plans or query.frontier < query.silent_until:
+                continue
+            put_out = [
+                p for key, ps in self.state.outputs.items() if key.rsplit("/", 1)[0] == name
+                for p in ps
+            ]  # fmt: skip
+            prefix = self._prefix(f"q/{quote(name, safe='')}")
+            packs, gone = speak(query, self.plans[name], put_out, self.storage, prefix)
+            self._dropped += gone
+            self._put_out(name, number, packs)
+            found[name] = packs
+        return found
+
+    def _put_out(self, name: str, number: int, packs: Sequence[PackMeta]) -> None:
+        if packs:
+            key = f"{name}/{number}"
+            described = [p.to_json() for p in packs]
+            self.state.outputs[key] = [*self.state.outputs.get(key, ()), *described]
 
     # -- advancing time ----------------------------------------------------------------------
 
@@ -247,7 +336,7 @@ class Coordinator:
             query = self.state.queries[name]
             if query.status != RUNNING:
                 continue
-            streams = list(dict.fromkeys(plan.leaves[i].relation for i in plan.stream_leaves))
+            streams = streams_of(plan)
             if close:
                 states = [self.state.streams[s] for s in streams]
                 frontiers[name] = watermarks.closing_frontier(plan, states, query.frontier)
@@ -255,8 +344,12 @@ class Coordinator:
                 frontiers[name] = query.frontier  # nothing is kept that time could change
             else:
                 frontiers[name] = watermarks.frontier([marks[s] for s in streams], query.frontier)
-        self._raise_watermarks(marks, frontiers, close)
-        return frontiers
+        reached = sliced(frontiers, self.plans, self.state, math.inf if close else self.slice_rows)
+        for name, until in reached.items():
+            query = self.state.queries[name]
+            query.behind = query.behind and until < frontiers[name]
+        self._raise_watermarks(marks, reached, close)
+        return reached
 
     def _raise_watermarks(
         self, marks: Mapping[str, tuple[int, bool]], frontiers: Mapping[str, int], close: bool
@@ -303,16 +396,14 @@ class Coordinator:
         plan, query = self.plans[name], self.state.queries[name]
         packs = tuple(self._visible(plan, i, query) for i in range(len(plan.leaves)))
         if query.start is None:
-            query.start = self._start(plan, packs, until)
+            query.start = self._start(plan, packs, query, until)
         ranges = task_ranges(plan, self.parts)
         state = {slot: tuple(found) for slot, found in query.slots.items()}
         return [
             StepTask(
                 name, plan, query.frontier, until, query.start, packs, state, own, i,
                 len(ranges), self._prefix(f"q/{quote(name, safe='')}"), number,
-                tuple(
-                    (s, *query.evicted.get(s, (floor, floor))) for s, floor in query.floors.items()
-                ),
+                _floors(plan, query, packs),
                 self.adaptation.tactics(name, number, i, len(ranges)),
                 self._common,
             )
@@ -327,10 +418,13 @@ class Coordinator:
         return tuple(p for p in packs if p.seq >= query.first_seq)
 
     def _start(
-        self, plan: QueryPlan, packs: Sequence[Sequence[PackMeta]], until: int
+        self, plan: QueryPlan, packs: Sequence[Sequence[PackMeta]], query: QueryState, until: int
     ) -> int | None:
-        times = [p.min_ts for i in plan.stream_leaves for p in packs[i]]
-        first = min(times, default=until)
+        found = []
+        for i in plan.stream_leaves:
+            since = query.floors.get(plan.leaves[i].relation, BEFORE_TIME)
+            found.append(first_instant(self.storage, packs[i], since))
+        first = min((f for f in found if f is not None), default=until)
         return first if first < until else None
 
     def _upkeep(self) -> list[Job]:
@@ -363,7 +457,9 @@ class Coordinator:
         found = [
             self.state.queries[n].frontier
             for n, plan in self.plans.items()
-            if any(plan.leaves[i].relation == stream for i in plan.stream_leaves)
+            if self.state.queries[n].status == RUNNING
+            and not self.state.queries[n].behind
+            and stream in streams_of(plan)
         ]
         return min(found, default=self.state.streams[stream].watermark)
 
@@ -396,18 +492,27 @@ class Coordinator:
         replaced |= {s for s in query.slots if slots.is_replaced(s)}
         for slot in replaced:
             self._dropped += [f for p in query.slots.pop(slot, []) for f in p.files]
+        silent = query.frontier < query.silent_until
         packs: list[PackMeta] = []
         for result in results:
             packs += result.outputs
-            query.rejects += [p.to_json() for p in result.rejects]
+            if silent:
+                result.counts.pop("emitted", None)
+                result.counts.pop("rejected", None)
+                self._dropped += [p.name for p in result.rejects]
+            else:
+                query.rejects += [p.to_json() for p in result.rejects]
             for slot, pack in result.state.items():
                 query.slots.setdefault(slot, []).append(pack)
             for key, count in result.counts.items():
                 query.counts[key] = query.counts.get(key, 0) + count
         seen = [o for result in results for o in result.observations]
         self._learn(name, number, seen)
-        if packs:
-            self.state.outputs[f"{name}/{number}"] = [p.to_json() for p in packs]
+        if silent:
+            prefix = self._prefix(f"q/{quote(name, safe='')}")
+            self._dropped += swallow(query, self.plans[name], packs, self.storage, prefix)
+            return []
+        self._put_out(name, number, packs)
         return packs
 
     def _learn(self, name: str, number: int, seen: Sequence[tuple[int, Seen]]) -> None:
@@ -451,6 +556,7 @@ class Coordinator:
             if name not in self.catalog.streams:
                 continue
             low = low_water(name, self.catalog, self.plans, self.state)
+            stream.kept_since = max(stream.kept_since, low)
             gone = [p for p in stream.packs if p.max_ts < low]
             if gone:
                 self._dropped += [p.name for p in gone]
@@ -466,6 +572,7 @@ class Coordinator:
         commit_manifest(self.storage, number, self.committed, new)
         self._commit_seconds = time.perf_counter() - begun
         self.committed = new
+        self.requests.committed()
         for name in self._dropped:
             self.storage.delete(name)
         self._dropped.clear()
@@ -482,6 +589,23 @@ class Coordinator:
 
     def _prefix(self, folder: str) -> str:
         return f"{folder}/{self.state.incarnation}-{self.state.epoch + 1}-"
+
+
+def _floors(
+    plan: QueryPlan, query: QueryState, packs: Sequence[Sequence[PackMeta]]
+) -> tuple[tuple[str, int, int], ...]:
+    """Where rows lie below the floor of a stream: what it was before this step, and what it is."""
+    return tuple(
+        (stream, *query.evicted.get(stream, (floor, floor)))
+        for stream, floor in query.floors.items()
+        if stream in query.evicted
+        or any(
+            p.min_ts < floor
+            for i in plan.stream_leaves
+            if plan.leaves[i].relation == stream
+            for p in packs[i]
+        )
+    )
 
 
 def _is_time_window(leaf: Leaf) -> bool:

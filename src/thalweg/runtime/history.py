@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from thalweg.errors import UnknownName, did_you_mean
+from thalweg.exec.frame import BEFORE_TIME
 from thalweg.runtime.state import EngineState
 from thalweg.store.packs import TIME, with_times
 from thalweg.store.storage import Storage
@@ -27,10 +28,11 @@ def history(
         table = storage.read_table(pack.name)
         own = [n for n in table.column_names if not n.startswith("__")]
         tables.append(table.select([*own, TIME]))
+    since = max(state.streams[stream].kept_since, BEFORE_TIME if since is None else since)
     if not tables:
         return pa.table({TIME: pa.array([], pa.timestamp("us", "UTC"))})
     whole = pa.concat_tables(tables).sort_by([(TIME, "ascending")])
     stamps = whole.column(TIME).to_numpy()
-    low = 0 if since is None else int(stamps.searchsorted(since))
+    low = int(stamps.searchsorted(since))
     high = len(stamps) if until is None else int(stamps.searchsorted(until))
     return with_times(whole.slice(low, high - low))

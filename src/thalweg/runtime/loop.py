@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 from thalweg.config import POLL_SECONDS, TICK_SECONDS
 from thalweg.runtime.clock import wall_clock
@@ -15,6 +16,8 @@ from thalweg.runtime.logwriter import LogWriter
 from thalweg.runtime.session import Session
 
 Progress = Callable[[EpochReport], object]
+T = TypeVar("T")
+PATIENCE = 0.2
 
 
 class EpochLoop:
@@ -42,6 +45,8 @@ class EpochLoop:
         self._last_tick = 0.0
         self._ready: Callable[[], bool] = lambda: True
         self._awake = False
+        self._runs_in: threading.Thread | None = threading.current_thread()
+        self._ended = threading.Event()
         self.delivery = Delivery(session)
 
     def save_definitions(self) -> None:
@@ -53,10 +58,30 @@ class EpochLoop:
         while True:
             done = finished()
             entries = self.log.take(timeout=0.0 if done else 0.02)
-            if entries:
+            if entries or self._has_own_work:
                 self._epoch(self.session.coordinator.epoch(entries, clock=wall_clock()))
             elif done:
                 break
+
+    @property
+    def _has_own_work(self) -> bool:
+        """Whether an epoch is due though no data have come."""
+        coordinator = self.session.coordinator
+        return coordinator.requests.are_waiting or coordinator.is_behind
+
+    def between_epochs(self, action: Callable[[], T]) -> T:
+        """Let the next epoch begin with a change, and wait for its commit; whoever is called by
+        the loop itself is between two epochs."""
+        if threading.current_thread() is self._runs_in:
+            return action()
+        future = self.session.coordinator.post(action)
+        while True:
+            try:
+                found: T = future.result(PATIENCE)
+                return found
+            except TimeoutError:
+                if self._ended.is_set() and future.cancel():
+                    return action()
 
     def close(self) -> None:
         """Time moves just past the largest timestamp seen; later expiries are not emitted."""
@@ -69,6 +94,7 @@ class EpochLoop:
         """Epochs and ticks until `stop()`; time passes by itself once every source is `ready`."""
         self._ready = ready
         self._thread = threading.Thread(target=self._background, name="thalweg", daemon=True)
+        self._runs_in = self._thread
         self._thread.start()
 
     def _background(self) -> None:
@@ -80,11 +106,14 @@ class EpochLoop:
         except BaseException as error:
             self.failure = error
             self.log.fail()
+        finally:
+            self._ended.set()
 
     def _once(self) -> None:
-        entries = self.log.take(self.poll_seconds)
+        entries = self.log.take(0.0 if self._has_own_work else self.poll_seconds)
         now = time.monotonic()
-        if not entries and now - self._last_tick < self.tick_seconds:
+        due = now - self._last_tick >= self.tick_seconds
+        if not entries and not due and not self._has_own_work:
             return
         self._last_tick = now
         clock = wall_clock()

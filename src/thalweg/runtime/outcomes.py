@@ -19,6 +19,7 @@ from thalweg.plan.types import to_arrow
 from thalweg.runtime.answers import Answer
 from thalweg.runtime.components import components
 from thalweg.runtime.coordinator import Coordinator
+from thalweg.runtime.coverage import coverage
 from thalweg.store.packs import TIME, PackMeta, with_times
 from thalweg.store.storage import Storage
 
@@ -74,6 +75,15 @@ class Outcomes:
             changes = changes.filter(pc.less_equal(changes.column(TIME), limit))
         answer.apply(changes)
         return answer
+
+    def invoked(self, name: str, at: int | None = None) -> pa.Table:
+        """The answer, with its status and coverage in the schema's metadata."""
+        rows = self.answer_of(name, at).rows()
+        covered = coverage(self.queries[name].plan, self.coordinator.state.queries[name], at)
+        told = {"status": covered.status, "coverage": str(covered.share)}
+        if covered.since is not None:
+            told["since"] = format_instant(covered.since)
+        return rows.replace_schema_metadata({f"thalweg.{k}": v for k, v in told.items()})
 
     def _answer_before(self, name: str, epoch: int) -> Answer:
         """The answer without the changes of an epoch and of later ones."""

@@ -71,12 +71,23 @@ def _fold(
 ) -> list[str]:
     """Add changes to the base; returns the files of the old one."""
     old = [p[0] for p in query.base]
-    tables = [storage.read_table(name).drop_columns([TIME]) for name in old]
-    tables += [weighted(storage.read_table(p[0])) for p in packs]
-    whole = summed(pa.concat_tables(tables).combine_chunks(), [f.name for f in plan.schema])
+    query.base = add_to(query.base, packs, plan, storage, prefix)
     until = max([query.base_until, *(PackMeta.from_json(p).max_ts for p in packs)])
     query.base_until = max(until, BEFORE_TIME)
+    return old
+
+
+def add_to(
+    base: Sequence[Described],
+    packs: Sequence[Described],
+    plan: QueryPlan,
+    storage: Storage,
+    prefix: str,
+) -> list[Described]:
+    """A base and further changes as one base."""
+    tables = [storage.read_table(p[0]).drop_columns([TIME]) for p in base]
+    tables += [weighted(storage.read_table(p[0])) for p in packs]
+    whole = summed(pa.concat_tables(tables).combine_chunks(), [f.name for f in plan.schema])
     stamped = whole.append_column(TIME, pa.array(np.zeros(whole.num_rows, np.int64)))
     name = f"{prefix}base-{uuid.uuid4().hex[:12]}.arrow"
-    query.base = [write_pack(storage, name, stamped).to_json()]
-    return old
+    return [write_pack(storage, name, stamped).to_json()]

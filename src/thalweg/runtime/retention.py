@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby, takewhile
 
 from thalweg.exec import slots, windows
-from thalweg.exec.frame import BEFORE_TIME
+from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME
 from thalweg.exec.groupstate import StatePack
 from thalweg.exec.upkeep import FoldRowsTask, FoldTask, MergeTask
 from thalweg.plan.catalog import Catalog
@@ -41,7 +41,19 @@ def low_water(
     retain = catalog.streams[stream].retain
     if retain is not None and own.max_ts > BEFORE_TIME:
         lowest = min(lowest, own.max_ts - retain)
-    return lowest
+    rows = catalog.streams[stream].retain_rows
+    return lowest if rows is None else min(lowest, _newest_since(own.packs, rows))
+
+
+def _newest_since(packs: Sequence[PackMeta], rows: int) -> int:
+    """The first time among the newest packs that have so many rows."""
+    found = AFTER_TIME
+    for pack in sorted(packs, key=lambda p: -p.max_ts):
+        if rows <= 0:
+            break
+        found = min(found, pack.min_ts)
+        rows -= pack.rows
+    return found if rows <= 0 else BEFORE_TIME
 
 
 def tier(rows: int) -> int:
@@ -164,10 +176,7 @@ def needed_since(reading: Reading, leaf: Leaf, query: QueryState) -> int:
         changing = sum(not other.is_table and not other.is_static for other in reading.leaves)
         since = BEFORE_TIME if leaf.window.since is None else leaf.window.since
         return max(min(since, frontier), floor) if changing > 1 else frontier
-    back = windows.horizon(leaf.window)
-    if back is None or frontier == BEFORE_TIME:
-        return frontier
-    return max(frontier - back, floor)
+    return max(windows.reached_from(leaf.window, frontier), floor)
 
 
 def forget_emitted(plan: QueryPlan, query: QueryState) -> list[str]:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from itertools import groupby
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -27,15 +28,15 @@ from thalweg.lang import ast
 from thalweg.lang.binder import bind, check
 from thalweg.lang.definitions import stream_definition
 from thalweg.lang.moments import moment
-from thalweg.lang.options import checked_options
 from thalweg.lang.parser import parse, parse_query, same_text
 from thalweg.lang.scope import is_reserved_function
 from thalweg.plan.bounded import verdict
 from thalweg.plan.catalog import (
     DEFAULT_IDLE,
     SYSSTREAM,
-    Catalog,
     FunctionDef,
+    NotedCatalog,
+    Relation,
     SourceSpec,
     StreamDef,
     TableDef,
@@ -46,18 +47,22 @@ from thalweg.plan.logical import format_duration, instant_of
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.pipelines import Orders
 from thalweg.plan.planner import plan_query
-from thalweg.plan.query import LIVE_OPTIONS, BoundQuery, SinkSpec
+from thalweg.plan.query import BoundQuery, SinkSpec
 from thalweg.plan.rewrites import optimize
 from thalweg.plan.types import DataType, type_named
 from thalweg.runtime.coordinator import Coordinator
+from thalweg.runtime.coverage import Coverage, coverage
+from thalweg.runtime.management import Management
 from thalweg.runtime.outcomes import Outcomes, described_schema, output_schema
 from thalweg.runtime.shapes import arrow_fields, normalized, refuse_reserved
 from thalweg.runtime.sinks import ConsoleSink, FilesSink, FunctionSink, Sink, TableSink
-from thalweg.runtime.state import FAILED
+from thalweg.runtime.state import FAILED, RUNNING, QueryState
 from thalweg.runtime.tables import Tables
 from thalweg.store.storage import Storage
 
 Callback = Callable[[pa.Table], object]
+T = TypeVar("T")
+DROPPED = "dropped"
 
 
 @dataclass(slots=True)
@@ -82,7 +87,9 @@ class Query:
 
     @property
     def status(self) -> str:
-        return self.session.coordinator.state.queries[self.name].status
+        """running, paused, failed, or dropped."""
+        state = self.session.coordinator.state.queries.get(self.name)
+        return DROPPED if state is None else state.status
 
     def results(self) -> pa.Table:
         """Everything emitted so far: the columns, `__ts`, and `__sign` for relations."""
@@ -101,7 +108,8 @@ class Query:
         """The current answer of a relation (a query without ISTREAM and the like), or its answer
         at an instant (a time, or µs since 1970)."""
         self._raise_if_failed()
-        return self.session.answer_of(self.name, None if at is None else instant_of(at)).rows()
+        self.session.catch_up(self.name)
+        return self.session.invoked(self.name, None if at is None else instant_of(at))
 
     def stats(self) -> dict[str, Any]:
         """Counters and sizes as of the last epoch."""
@@ -112,6 +120,33 @@ class Query:
         """Every switch of plan, oldest first: why, what it was to bring, and what it brought."""
         return list(self.session.coordinator.adaptation.log(self.name))
 
+    @property
+    def coverage(self) -> Coverage:
+        """Whether its windows have seen all the rows they ask for, or since when."""
+        return coverage(self.plan, self.session.coordinator.state.queries[self.name])
+
+    def pause(self) -> None:
+        """Let it rest; what it has yet to see is kept for it."""
+        self.session.pause(self.name)
+
+    def resume(self) -> None:
+        """Go on where it stopped."""
+        self.session.resume(self.name)
+
+    def drop(self) -> None:
+        """Remove it, its state and its results."""
+        self.session.drop_query(self.name)
+
+    def alter(self, sql: str) -> None:
+        """Let another SELECT take its place at the next epoch, its windows filled from what is
+        kept. Its columns stay the same."""
+        self.session.alter_to(self.name, sql)
+
+    def limit(self) -> None:
+        """Apply its limit of state, if it has one."""
+        if self.bound.options.state_limit is not None:
+            self.session.coordinator.limits[self.name] = self.bound.options.state_limit
+
     def explain(self, adapt: bool = False) -> str:
         """The plan; with `adapt` what was learned and changed while it ran, too."""
         text = self.session.explain(self)
@@ -120,7 +155,7 @@ class Query:
         return text
 
     def _raise_if_failed(self) -> None:
-        state = self.session.coordinator.state.queries[self.name]
+        state = self.session.known_state(self.name)
         if state.status == FAILED:
             raise QueryFailed(
                 f"query {self.name} failed: {(state.error or '').splitlines()[0]}",
@@ -132,22 +167,41 @@ class Query:
 
 
 @dataclass(slots=True)
-class Session(Outcomes):
+class Prepared:
+    """A query that is ready to be registered: bound and planned by the names as they stood."""
+
+    name: str
+    text: str
+    bound: BoundQuery
+    plan: QueryPlan
+    reads: dict[str, Relation]
+    statement: ast.SelectStatement | ast.CreateQuery
+    script: str
+    session: Session
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether a name it was made from stands for something else by now."""
+        return any(self.session.catalog.relation(n) != r for n, r in self.reads.items())
+
+    def again(self) -> Prepared:
+        return self.session.prepare(self.name, self.statement, self.script)
+
+
+@dataclass(slots=True)
+class Session(Outcomes, Management):
     """Names and statements over one coordinator."""
 
     coordinator: Coordinator
     storage: Storage
     queries: dict[str, Query] = field(default_factory=dict)
+    reads: dict[str, frozenset[str]] = field(default_factory=dict)
     default_idle: int | None = DEFAULT_IDLE
     function_deadline: float | None = USER_FUNCTION_DEADLINE
 
     @property
     def tables(self) -> Tables:
         return Tables(self.coordinator, self.storage)
-
-    @property
-    def catalog(self) -> Catalog:
-        return self.coordinator.catalog
 
     # -- streams, tables, functions ----------------------------------------------------------
 
@@ -171,8 +225,7 @@ class Session(Outcomes):
         if known is not None and known != definition:
             raise DuplicateName(
                 f"this path knows another definition of {key.replace(':', ' ')}",
-                remedy="use the same definition, another name or another path "
-                "(changing a live definition, ALTER, is not available yet)",
+                remedy="use the same definition, another name or another path",
             )
         self.coordinator.state.definitions[key] = definition
 
@@ -219,9 +272,14 @@ class Session(Outcomes):
         definition = ViewDef(statement.name, statement.text)
         known = self.catalog.relation(statement.name)
         if known is not None and known != definition:
-            raise DuplicateName(f"{statement.name} is already defined", remedy="use another name")
-        check(statement.query, self.catalog, text)
-        self.catalog.views[statement.name] = definition
+            raise DuplicateName(
+                f"{statement.name} is already defined",
+                remedy=f"use another name, or DROP VIEW {statement.name} first",
+            )
+        names = NotedCatalog.of(self.catalog)
+        check(statement.query, names, text)
+        reads = frozenset(names.asked)
+        self.between_epochs(lambda: self.keep_view(definition, reads))
         return definition
 
     def function(
@@ -294,27 +352,57 @@ class Session(Outcomes):
         callback: Callback | None,
     ) -> Query:
         """`script` is the text around the statement, which error places point into."""
-        text = statement.text
+        self._refuse_taken(name, statement.text)
+        known = self.coordinator.state.queries.get(name)
+        if known is not None and not same_text(known.text, statement.text):
+            statement, script = _select(known.text), known.text  # ALTER QUERY has changed it
+        prepared = self.prepare(name, statement, script)
+        found: Query = self.between_epochs(lambda: self._admit(prepared, callback))
+        return found
+
+    def prepare(
+        self, name: str, statement: ast.SelectStatement | ast.CreateQuery, script: str
+    ) -> Prepared:
+        """Bind and plan a query; nothing is changed by it."""
+        known = self.coordinator.state.queries.get(name)
+        names = NotedCatalog.of(self.catalog)
+        found = bind(statement.query, names, script)
+        bound = replace(optimize(found, constant_value), text=statement.text)
+        if known is not None and known.altered and same_text(known.text, statement.text):
+            bound = replace(bound, options=replace(bound.options, **known.altered))
+        plan = plan_query(bound, names)
+        return Prepared(name, statement.text, bound, plan, names.asked, statement, script, self)
+
+    def _refuse_taken(self, name: str, text: str) -> None:
         refuse_reserved(name)
         if name.lower() == SYSSTREAM.lower():
             raise DuplicateName(f"{SYSSTREAM} is the engine's own", remedy="use another name")
         known = self.coordinator.state.queries.get(name)
-        if known is not None and not same_text(known.text, text):
+        if known is not None and not any(same_text(t, text) for t in (known.text, known.created)):
             raise DuplicateName(
                 f"a different query {name} exists",
-                remedy="use ALTER QUERY (not available yet), another name or another path",
+                remedy=f"use another name, or ALTER QUERY {name} AS SELECT ...",
             )
-        bound = self._bound(statement, script)
-        if known is not None and known.altered:
-            bound = replace(bound, options=replace(bound.options, **known.altered))
+        taken = self.catalog.relation(name) if name not in self.queries else None
+        if known is None and taken is not None:
+            raise DuplicateName(f"{taken.name} is already defined", remedy="use another name")
+
+    def _admit(self, prepared: Prepared, callback: Callback | None) -> Query:
+        """Register a query, between two epochs."""
+        name = prepared.name
+        self._refuse_taken(name, prepared.text)
+        if prepared.is_outdated:
+            prepared = prepared.again()
+        bound, text = prepared.bound, prepared.text
         for stream in bound.streams:  # rejects become a stream when somebody reads them
             self.catalog.streams.setdefault(stream, self.catalog.stream(stream))
-        self.coordinator.add_query(name, text, self.physical(bound), bound.options)
         query = Query(name, text, bound, self, callback)
-        self.coordinator.state.queries[name].schema = described_schema(query.schema)
         query.sinks = self._sinks(query)
-        self._limit(query)
+        self.coordinator.add_query(name, text, prepared.plan, bound.options)
+        self.coordinator.state.queries[name].schema = described_schema(query.schema)
+        query.limit()
         self.queries[name] = query
+        self.reads[name] = frozenset(prepared.reads)
         self.catalog.views[name] = ViewDef(name, text)  # others may read it like a view
         return query
 
@@ -339,21 +427,22 @@ class Session(Outcomes):
         """The optimised logical plan of a SELECT."""
         return optimize(bind(parse_query(text), self.catalog, text), constant_value)
 
-    def _bound(self, statement: ast.SelectStatement | ast.CreateQuery, script: str) -> BoundQuery:
-        found = bind(statement.query, self.catalog, script)
-        return replace(optimize(found, constant_value), text=statement.text)
-
     def physical(self, bound: BoundQuery, orders: Orders | None = None) -> QueryPlan:
         return plan_query(bound, self.catalog, orders)
 
     # -- statements --------------------------------------------------------------------------
 
     def sql(self, script: str) -> Any:
-        """Run statements separated by semicolons; returns the last one's result."""
+        """Run statements separated by semicolons; returns the last one's result. While an engine
+        runs, changes that follow one another are made at once."""
         result: Any = None
-        for statement in parse(script):
-            result = self.execute(statement, script)
+        for changes, group in groupby(parse(script), key=_is_change):
+            run = partial(self._execute_all, list(group), script)
+            result = self.between_epochs(run) if changes else run()
         return result
+
+    def _execute_all(self, statements: Sequence[ast.Statement], script: str) -> Any:
+        return [self.execute(statement, script) for statement in statements][-1]
 
     def execute(self, statement: ast.Statement, text: str) -> Any:
         if isinstance(statement, ast.CreateStream):
@@ -372,42 +461,34 @@ class Session(Outcomes):
             return self._show(statement)
         if isinstance(statement, ast.Invoke):
             at = None if statement.moment is None else moment(statement.moment, text)
-            return self._known_query(statement.name).invoke(at)
-        if isinstance(statement, ast.AlterQuery) and statement.options:
-            return self.alter_query(statement, text)
-        if isinstance(statement, ast.Manage) and statement.verb == "REFRESH":
-            return self.refresh_table(statement.name)
-        word = type(statement).__name__
-        shown = statement.verb if isinstance(statement, ast.Manage) else _words(word)
-        raise NotAvailableYet(f"{shown} is not available yet")
+            return self.known_query(statement.name).invoke(at)
+        if isinstance(statement, ast.AlterQuery):
+            return self.alter(statement, text)
+        if isinstance(statement, ast.Manage):
+            if statement.verb == "REFRESH":
+                return self.refresh_table(statement.name)
+            return self.manage(statement)
+        raise NotAvailableYet(f"{_words(type(statement).__name__)} is not available yet")
 
-    def alter_query(self, statement: ast.AlterQuery, text: str) -> None:
-        """Options that steer how a query runs, set while it runs."""
-        query = self._known_query(statement.name)
-        changes = checked_options(statement.options, text, statement.at)
-        fixed = [name for name in changes if name not in LIVE_OPTIONS]
-        if fixed:
-            raise ConfigError(
-                f"{', '.join(fixed)} cannot be changed while a query runs",
-                remedy=f"these can: {', '.join(LIVE_OPTIONS)}; otherwise register another query",
-            )
-        self.at_epoch(lambda: self._altered(query, changes))
+    def alter_to(self, name: str, sql: str) -> None:
+        """`ALTER QUERY name AS sql`."""
+        statement = _select(sql)
+        self.alter(ast.AlterQuery(name, None, None, (), statement.query, 0, statement.text), sql)
 
-    def at_epoch(self, action: Callable[[], object]) -> None:
-        """Make a change between two epochs; without a running engine that is now, for good."""
-        action()
+    def between_epochs(self, action: Callable[[], T]) -> T:
+        """Make a change between two epochs, which without a running engine is now."""
+        return action()
+
+    def for_good(self, action: Callable[[], T]) -> T:
+        """The same, and committed when this returns."""
+        result = self.between_epochs(action)
         self.coordinator.save(self.coordinator.state.clock)
+        return result
 
-    def _altered(self, query: Query, changes: dict[str, Any]) -> None:
-        self.coordinator.state.queries[query.name].altered |= changes
-        query.bound = replace(query.bound, options=replace(query.bound.options, **changes))
-        self._limit(query)
-        if changes.keys() & {"filters", "profile"}:
-            self.coordinator.replan(query.name, self.physical(query.bound), query.bound.options)
-
-    def _limit(self, query: Query) -> None:
-        if query.bound.options.state_limit is not None:
-            self.coordinator.limits[query.name] = query.bound.options.state_limit
+    def catch_up(self, name: str) -> None:
+        """Let a query go through the past it has still to see."""
+        while self.known_state(name).behind and self.known_state(name).status == RUNNING:
+            self.coordinator.epoch([], clock=self.coordinator.state.clock)
 
     def create_stream(self, definition: StreamDef) -> StreamDef:
         return self.define_stream(definition)
@@ -421,15 +502,19 @@ class Session(Outcomes):
     def _explain_statement(self, statement: ast.Explain) -> str:
         inner = statement.statement
         if statement.mode == "ADAPT" and isinstance(inner, str):
-            return self._known_query(inner).explain(adapt=True)
+            return self.known_query(inner).explain(adapt=True)
         if statement.mode is not None:
             raise NotAvailableYet(f"EXPLAIN {statement.mode} is not available yet")
-        return self.explain(self._known_query(inner) if isinstance(inner, str) else inner.text)
+        return self.explain(self.known_query(inner) if isinstance(inner, str) else inner.text)
 
-    def _known_query(self, name: str) -> Query:
+    def known_query(self, name: str) -> Query:
         if name not in self.queries:
             raise UnknownName(f"unknown query {name}", remedy=did_you_mean(name, self.queries))
         return self.queries[name]
+
+    def known_state(self, name: str) -> QueryState:
+        self.known_query(name)
+        return self.coordinator.state.queries[name]
 
     def explain(self, query: str | Query) -> str:
         """The plan, routing and bounded-state verdict of a query (by name, handle or text)."""
@@ -460,12 +545,18 @@ class Session(Outcomes):
             ]
         elif statement.what == "QUERIES":
             rows = [
-                {"name": n, "status": q.status, "text": q.text} for n, q in state.queries.items()
+                {
+                    "name": n,
+                    "status": _status(q),
+                    "text": q.text,
+                    "coverage": self._covered(n),
+                }
+                for n, q in state.queries.items()
             ]
         elif statement.what == "TABLES":
             rows = [{"name": n, "rows": sum(p.rows for p in ps)} for n, ps in state.tables.items()]
         elif statement.what == "PLANS":
-            rows = [{"plan": self._known_query(str(statement.name)).explain()}]
+            rows = [{"plan": self.known_query(str(statement.name)).explain()}]
         else:
             rows = [
                 {"stream": n, "packs": len(s.packs), "rows": sum(p.rows for p in s.packs),
@@ -473,6 +564,9 @@ class Session(Outcomes):
                 for n, s in state.streams.items()
             ]  # fmt: skip
         return pa.Table.from_pylist(rows)
+
+    def _covered(self, name: str) -> str | None:
+        return str(self.queries[name].coverage) if name in self.queries else None
 
     def stream_of(self, name: str) -> Any:
         raise ConfigError("to_stream() needs an Engine")
@@ -498,6 +592,21 @@ def _select_text(text: str) -> str:
     if len(statements) == 1 and isinstance(statements[0], (ast.SelectStatement, ast.CreateQuery)):
         return statements[0].text
     raise ConfigError("only one SELECT or CREATE QUERY can be explained")
+
+
+def _select(text: str) -> ast.SelectStatement:
+    return ast.SelectStatement(parse_query(text), text, 0)
+
+
+def _is_change(statement: ast.Statement) -> bool:
+    """Whether it changes what is registered, and nothing is read from a source for it."""
+    changes = (ast.CreateQuery, ast.SelectStatement, ast.CreateView, ast.AlterQuery)
+    dropped = isinstance(statement, ast.Manage) and statement.verb != "REFRESH"
+    return isinstance(statement, changes) or dropped
+
+
+def _status(query: QueryState) -> str:
+    return "catching up" if query.behind and query.status == RUNNING else query.status
 
 
 def _words(name: str) -> str:

@@ -10,7 +10,7 @@ from thalweg.exec.frame import BEFORE_TIME
 from thalweg.exec.groupstate import StatePack
 from thalweg.store.packs import PackMeta
 
-RUNNING, FAILED = "running", "failed"
+RUNNING, PAUSED, FAILED = "running", "paused", "failed"
 Described = list[Any]
 """A pack in its manifest form. What only grows (results, rejects) is kept so, described once:
 a commit must not cost more the longer the engine has run."""
@@ -23,7 +23,8 @@ def new_identity() -> str:
 @dataclass(slots=True)
 class StreamState:
     """`watermark` is W at the end of the last epoch: older rows are late from then on. `heartbeat`
-    is the instant before which the source has said no row will come."""
+    is the instant before which the source has said no row will come. Since `kept_since` nothing was
+    discarded: earlier rows may still be in packs but count as gone."""
 
     packs: list[PackMeta] = field(default_factory=list)
     rejects: list[Described] = field(default_factory=list)
@@ -34,6 +35,7 @@ class StreamState:
     late: int = 0
     rejected: int = 0
     heartbeat: int = BEFORE_TIME
+    kept_since: int = BEFORE_TIME
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -46,6 +48,7 @@ class StreamState:
             "late": self.late,
             "rejected": self.rejected,
             "heartbeat": self.heartbeat,
+            "kept_since": self.kept_since,
         }
 
     @staticmethod
@@ -65,7 +68,11 @@ class QueryState:
     Where a limit of state is reached, rows of a stream before its floor are given up: `evicted`
     has, for the next step, the floor before and the floor now; from `approximate_since` on the
     output may lack results. `orders` are those its conjunctions were last run in, `altered` the
-    options that ALTER QUERY has set."""
+    options that ALTER QUERY has set, `created` the text it came with. `begins` has, per stream, the
+    instant from which on it sees every row. A query is `behind` until it has gone through the past.
+    What it emits before `silent_until` is not output: the changes of a relation are added up in
+    `filling`, which then becomes its base, or, where a version of the query `replaces` another, its
+    next output."""
 
     text: str
     first_seq: int = 0
@@ -87,6 +94,12 @@ class QueryState:
     approximate_since: int | None = None
     orders: list[list[int]] = field(default_factory=list)
     altered: dict[str, Any] = field(default_factory=dict)
+    created: str = ""
+    begins: dict[str, int] = field(default_factory=dict)
+    silent_until: int = BEFORE_TIME
+    behind: bool = False
+    filling: list[Described] = field(default_factory=list)
+    replaces: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -110,6 +123,12 @@ class QueryState:
             "approximate_since": self.approximate_since,
             "orders": [list(o) for o in self.orders],
             "altered": dict(self.altered),
+            "created": self.created,
+            "begins": dict(self.begins),
+            "silent_until": self.silent_until,
+            "behind": self.behind,
+            "filling": list(self.filling),
+            "replaces": self.replaces,
         }
 
     @staticmethod
@@ -187,6 +206,6 @@ class EngineState:
         for query in self.queries.values():
             found |= {f for slot in query.slots.values() for p in slot for f in p.files}
             found |= {p[0] for p in query.rejects}
-            found |= {p[0] for p in query.base}
+            found |= {p[0] for p in (*query.base, *query.filling)}
         found |= {p[0] for packs in self.outputs.values() for p in packs}
         return found | {p.name for packs in self.tables.values() for p in packs}

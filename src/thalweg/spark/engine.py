@@ -126,6 +126,7 @@ class Engine(Inputs):
             function_deadline=config.user_function_deadline,
         )
         self.session.engine = self
+        self.session.restore_views()
         self._log = LogWriter(storage, state.next_seq, state.sources)
         self._inputs = {}
         self._groups: dict[int, IngestGroup] = {}
@@ -147,9 +148,9 @@ class Engine(Inputs):
     def query(self, sql: str, name: str | None = None, callback: Callback | None = None) -> Query:
         """Register a continuous query.
 
-        `callback` is called with each epoch's output after it is committed, at least once.
+        `callback` is called with each epoch's output after it is committed, at least once. While
+        the engine runs this returns when the epoch that begins with the new query is committed.
         """
-        self._refuse_while_running("add a query")
         return self.session.query(sql, name, callback)
 
     def __getitem__(self, name: str) -> Stream:

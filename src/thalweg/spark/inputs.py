@@ -167,12 +167,12 @@ class Inputs:
 
     def table(
         self, name: str, df: DataFrame | pa.Table, at: datetime | int | None = None
-    ) -> TableDef | None:
+    ) -> TableDef:
         """Register static rows (a batch DataFrame or an Arrow table) for joining.
 
         A table that is known gets its next version: from the event time `at` on, by default from
         the first instant that no query has answered. While the engine runs the version is taken
-        over by the next epoch (and None is returned).
+        over by the next epoch, whose commit this waits for.
         """
         if isinstance(df, DataFrame):
             if df.isStreaming:
@@ -184,16 +184,15 @@ class Inputs:
         self.session.check_table(name, rows)  # refused here, not in the middle of an epoch
         return self.at_epoch(lambda: self.session.define_table(name, rows, at=instant))
 
-    def at_epoch(self, action: Callable[[], T]) -> T | None:
-        """Do it now, or, while the engine runs, at the beginning of the next epoch."""
-        if self._loop is None:
-            return action()
-        self.session.coordinator.post(action)
-        return None
+    def at_epoch(self, action: Callable[[], T]) -> T:
+        """Do it now, or, while the engine runs, at the beginning of the next epoch: then this
+        returns when it is committed."""
+        loop = self._loop
+        return action() if loop is None else loop.between_epochs(action)
 
     def _refuse_while_running(self, what: str) -> None:
         if self._loop is not None:
             raise ConfigError(
                 f"cannot {what} while the engine runs",
-                remedy="call stop() first (live management is not available yet)",
+                remedy="call stop() first",
             )

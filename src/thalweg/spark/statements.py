@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -16,12 +17,16 @@ from thalweg.plan.query import SinkSpec
 from thalweg.runtime.clock import wall_clock
 from thalweg.runtime.session import Query, Session
 from thalweg.runtime.sinks import Sink
+from thalweg.runtime.state import RUNNING
 from thalweg.spark import datasource
 from thalweg.spark.files import inferred_table, list_files, read_file
 from thalweg.spark.sinks import SparkSink
 
 if TYPE_CHECKING:
     from thalweg.spark.engine import Engine
+
+T = TypeVar("T")
+PATIENCE = 0.01
 
 
 class EngineSession(Session):
@@ -32,10 +37,23 @@ class EngineSession(Session):
     def create_stream(self, definition: StreamDef) -> StreamDef:
         return self.engine.declared_stream(definition)
 
-    def at_epoch(self, action: Callable[[], object]) -> None:
-        self.engine.at_epoch(action)
+    def between_epochs(self, action: Callable[[], T]) -> T:
+        return self.engine.at_epoch(action)
+
+    def for_good(self, action: Callable[[], T]) -> T:
+        result = self.engine.at_epoch(action)
         if not self.engine.is_running:
             self.coordinator.save(wall_clock())
+        return result
+
+    def catch_up(self, name: str) -> None:
+        if not self.engine.is_running:
+            super().catch_up(name)
+            return
+        while self.known_state(name).behind and self.known_state(name).status == RUNNING:
+            if not self.engine.is_running:
+                return
+            time.sleep(PATIENCE)
 
     def refresh_table(self, name: str) -> None:
         """Read a table's files again: what differs is its next version."""

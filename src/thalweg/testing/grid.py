@@ -40,13 +40,18 @@ _NEIGHBOURS = (
 class Variant:
     """One way to run a case: the Runner's arguments, and what to do to the input before.
 
-    `beside` are other queries in the same engine, over `{stream}`, the case's first.
+    `beside` are other queries in the same engine, over `{stream}`, the case's first. The query is
+    registered before the epoch `comes`; `manage` is what is done to it before which epochs. Where
+    the past matters, streams are `kept`.
     """
 
     name: str
     arguments: Callable[[Case], dict[str, Any]]
     arrange: Callable[[Case], Case] = lambda case: case
     beside: tuple[str, ...] = ()
+    comes: int = 0
+    manage: tuple[tuple[int, str], ...] = ()
+    kept: bool = False
 
 
 def _random_cuts(case: Case) -> dict[str, Any]:
@@ -112,13 +117,32 @@ VARIANTS: tuple[Variant, ...] = (
         lambda case: {"epochs": 4, "buckets": 2, "restarts": (2,)},
         beside=_NEIGHBOURS,
     ),
+    Variant(
+        "registered when half is over, the past in small slices, a restart",
+        lambda case: {"epochs": 6, "buckets": 2, "restarts": (4,), "slice_rows": 5},
+        comes=3,
+        kept=True,
+    ),
+    Variant(
+        "paused and resumed, a restart, forced switches",
+        lambda case: {"epochs": 5, "restarts": (2,), "slice_rows": 7, "switches": case.seed},
+        manage=((1, "PAUSE q"), (3, "RESUME q"), (4, "PAUSE q"), (5, "RESUME q")),
+    ),
+    Variant(
+        "replaced by itself in the midst, twice, a restart",
+        lambda case: {"epochs": 5, "buckets": 2, "restarts": (3,), "slice_rows": 9},
+        manage=((2, "ALTER QUERY q AS {sql}"), (4, "ALTER QUERY q AS {sql}")),
+        kept=True,
+    ),
 )
+_AGES = "3650 days"
 
 
-def load(runner: Runner, case: Case) -> Runner:
-    """The runner, with the case's streams and tables."""
+def load(runner: Runner, case: Case, kept: bool = False) -> Runner:
+    """The runner, with the case's streams (for ever, if `kept`) and tables."""
+    options = {"retain": _AGES} if kept else {}
     for name, stream in case.streams.items():
-        runner.stream(name, stream.table, stream.timestamp, lateness=stream.lateness)
+        runner.stream(name, stream.table, stream.timestamp, lateness=stream.lateness, **options)
     for name, table in case.tables.items():
         runner.table(name, table)
     return runner
@@ -138,14 +162,25 @@ def reference_result(case: Case) -> ReferenceResult:
 
 def check_variant(case: Case, variant: Variant, expected: ReferenceResult) -> None:
     """One cell of the grid: raises AssertionError with what is missing and what is too much."""
-    runner = load(Runner(**variant.arguments(case)), variant.arrange(case))
+    runner = load(Runner(**variant.arguments(case)), variant.arrange(case), variant.kept)
     neighbours = [sql.format(stream=next(iter(case.streams))) for sql in variant.beside]
     for sql in neighbours[::2]:
         runner.query(sql)
-    query = runner.query(case.sql, name="q")
+
+    def before_epoch(number: int) -> None:
+        if number == min(variant.comes, epochs):
+            runner.query(case.sql, name="q")
+        for at, statement in variant.manage:
+            if number == min(at, epochs):
+                runner.sql(statement.format(sql=case.sql))
+
+    epochs = runner.feedings
+    if not variant.comes:
+        runner.query(case.sql, name="q")
     for sql in neighbours[1::2]:
         runner.query(sql)
-    runner.run()
+    runner.run(before_epoch)
+    query = runner.queries["q"]
     title = f"seed {case.seed}, {variant.name}\n  {case.sql}"
     found = difference(expected.emitted, from_table(query.results()))
     assert found is None, f"{title}\n{found}"

@@ -8,7 +8,7 @@ of it.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -22,6 +22,7 @@ from thalweg.exec.jobs import Job, Result, execute_all
 from thalweg.fluent.streams import Stream, named
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef
 from thalweg.plan.pipelines import Orders
+from thalweg.runtime.backlog import SLICE_ROWS
 from thalweg.runtime.coordinator import Coordinator, EpochReport
 from thalweg.runtime.delivery import Delivery
 from thalweg.runtime.ingest import IngestPlan, ingest_table
@@ -62,6 +63,8 @@ class Runner:
         keep, are drawn anew.
     restarts
         Epochs (counted from 1) after which the driver is torn down and opened again.
+    slice_rows
+        About how many rows of the past a query that lies behind goes through in an epoch.
     costs
         Cost per evaluation of a predicate, by its text; `Query.stats()` then reports the total.
     """
@@ -77,12 +80,14 @@ class Runner:
         *,
         restarts: Sequence[int] = (),
         costs: Mapping[str, float] | None = None,
+        slice_rows: int = SLICE_ROWS,
         storage: Storage | None = None,
     ) -> None:
         self.epochs = epochs
         self.buckets = buckets
         self.restarts = set(restarts)
         self.costs = dict(costs or {})
+        self.slice_rows = slice_rows
         self.storage = storage or MemoryStorage()
         self.reports: list[EpochReport] = []
         self._random = None if switches is None else random.Random(switches)
@@ -100,6 +105,7 @@ class Runner:
         coordinator = Coordinator(self.storage, catalog, executor, state, self.buckets)
         coordinator.adaptation = Adaptation(self.costs)
         coordinator.strict = self.strict
+        coordinator.slice_rows = self.slice_rows
         if self._random is not None:
             coordinator.adaptation = RestlessAdaptation(self._random.randrange(1 << 30), self.costs)
         coordinator.functions.update(functions)
@@ -151,14 +157,25 @@ class Runner:
     def queries(self) -> dict[str, Query]:
         return self.session.queries
 
-    def run(self) -> None:
-        """Feed everything epoch by epoch, then close."""
+    def run(self, before_epoch: Callable[[int], object] | None = None) -> None:
+        """Feed everything epoch by epoch, then close. `before_epoch` is called with each number of
+        a feeding, and with the one after the last before the close."""
         pieces = {n: self._cut(n, t) for n, t in self._tables.items()}
-        for i in range(max((len(p) for p in pieces.values()), default=0)):
+        count = self.feedings
+        for i in range(count + 1):
+            if before_epoch is not None:
+                before_epoch(i)
+            if i == count:
+                break
             batch = {n: p[i] for n, p in pieces.items() if i < len(p) and p[i].num_rows}
             self.feed(batch)
         self.close()
         self._tables.clear()
+
+    @property
+    def feedings(self) -> int:
+        """Into how many epochs `run` cuts the input."""
+        return max((len(self._cut(n, t)) for n, t in self._tables.items()), default=0)
 
     # -- finer control -----------------------------------------------------------------------
 

@@ -1,0 +1,86 @@
+"""How much of what a query's windows ask for it has seen.
+
+A window that reaches back before the first row a query saw is PARTIAL; it becomes COMPLETE as time
+passes. What counts is from when on nothing was discarded, not which rows there happen to be: of a
+quiet stream everything is known, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from thalweg.exec import windows
+from thalweg.exec.frame import BEFORE_TIME
+from thalweg.plan.logical import TimeWindow, format_instant
+from thalweg.plan.physical import Leaf, QueryPlan
+from thalweg.runtime.beginnings import passes_rows_on
+from thalweg.runtime.state import QueryState
+
+COMPLETE, PARTIAL = "COMPLETE", "PARTIAL"
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """`share` of the windows' time is covered (of the least covered one; None where a window has no
+    length in time), by rows `since` an instant (None: by all there ever were). `complete_at` is the
+    instant at which the status becomes COMPLETE, None if it is, or if that cannot be told."""
+
+    status: str = COMPLETE
+    share: float | None = 1.0
+    since: int | None = None
+    complete_at: int | None = None
+
+    def __str__(self) -> str:
+        if self.status == COMPLETE:
+            return COMPLETE
+        text = f"{PARTIAL}, rows since {format_instant(self.since or 0)}"
+        if self.share is not None:
+            text += f", {self.share:.0%} of the window"
+        if self.complete_at is not None:
+            text += f", complete at {format_instant(self.complete_at)}"
+        return text
+
+
+def coverage(plan: QueryPlan, query: QueryState, now: int | None = None) -> Coverage:
+    """Of the answer at an instant, by default the last one that is over."""
+    at = query.frontier - 1 if now is None else now
+    if passes_rows_on(plan):
+        return Coverage()
+    found = [_covered(leaf, query, at) for leaf in plan.leaves if not leaf.is_table]
+    partial = [c for c in found if c.status == PARTIAL]
+    if not partial:
+        return Coverage()
+    shares = [c.share for c in partial]
+    times = [c.complete_at for c in partial]
+    return Coverage(
+        PARTIAL,
+        None if None in shares else min(s for s in shares if s is not None),
+        max(c.since or BEFORE_TIME for c in partial),
+        None if None in times else max(t for t in times if t is not None),
+    )
+
+
+def _covered(leaf: Leaf, query: QueryState, now: int) -> Coverage:
+    since = max(
+        query.begins.get(leaf.relation, BEFORE_TIME),
+        query.floors.get(leaf.relation, BEFORE_TIME),
+    )
+    if since == BEFORE_TIME:
+        return Coverage()
+    window = leaf.window
+    if not isinstance(window, TimeWindow) or (window.is_endless and window.since is None):
+        return Coverage(PARTIAL, None, since)
+    low = _low(window, now)
+    high = now if window.until is None else min(now, window.until)
+    if since <= low:
+        return Coverage()
+    length = max(high - low + 1, 1)
+    share = max(0, high - since + 1) / length
+    ends = None if window.range is None else since + window.range
+    return Coverage(PARTIAL, share, since, ends)
+
+
+def _low(window: TimeWindow, now: int) -> int:
+    if window.since is not None:
+        return window.since
+    return windows.reached_from(window, now + 1)

@@ -1,0 +1,215 @@
+"""Queries, views and tables that change and go while data flow, each between two epochs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from thalweg.errors import ConfigError, NotAvailableYet, StillRead, UnknownName, did_you_mean
+from thalweg.lang import ast
+from thalweg.lang.options import checked_options
+from thalweg.lang.parser import parse_query, place
+from thalweg.lang.windows import source_called, with_window
+from thalweg.plan.catalog import Catalog, ViewDef
+from thalweg.plan.query import LIVE_OPTIONS, BoundQuery
+from thalweg.runtime.coordinator import Coordinator
+from thalweg.runtime.outcomes import output_schema
+from thalweg.runtime.state import FAILED, PAUSED
+
+if TYPE_CHECKING:
+    from thalweg.runtime.session import Prepared, Query
+
+T = TypeVar("T")
+VIEW = "view:"
+
+
+class Management:
+    """The part of `Session` that changes what is registered. `reads` are the names that a query or
+    view was made from, directly or through others."""
+
+    coordinator: Coordinator
+    queries: dict[str, Query]
+    reads: dict[str, frozenset[str]]
+
+    prepare: Callable[..., Prepared]
+    between_epochs: Callable[[Callable[[], Any]], Any]
+    for_good: Callable[[Callable[[], Any]], Any]
+    known_query: Callable[[str], Query]
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.coordinator.catalog
+
+    def manage(self, statement: ast.Manage) -> None:
+        """PAUSE, RESUME or DROP."""
+        rules: dict[tuple[str, str], Callable[[str], None]] = {
+            ("PAUSE", "QUERY"): self.pause,
+            ("RESUME", "QUERY"): self.resume,
+            ("DROP", "QUERY"): self.drop_query,
+            ("DROP", "VIEW"): self.drop_view,
+            ("DROP", "TABLE"): self.drop_table,
+        }
+        rule = rules.get((statement.verb, statement.kind))
+        if rule is None:
+            raise NotAvailableYet(f"{statement.verb} {statement.kind} is not available yet")
+        rule(statement.name)
+
+    def pause(self, name: str) -> None:
+        """Let a query rest. What it has yet to see is kept for it: its streams' packs pile up."""
+        self.known_query(name)
+        self.for_good(lambda: self.coordinator.pause(name))
+
+    def resume(self, name: str) -> None:
+        """Let a query that rests, or had failed, go on where it stopped: nothing is skipped."""
+        if self.known_query(name).status not in (PAUSED, FAILED):
+            return
+        self.for_good(lambda: self.coordinator.resume(name))
+
+    def drop_query(self, name: str) -> None:
+        """Remove a query with its state and results."""
+        self.known_query(name)
+        self.for_good(lambda: self._dropped_query(name))
+
+    def _dropped_query(self, name: str) -> None:
+        self.known_query(name)
+        self._refuse_while_read(name, "dropped")
+        self.coordinator.remove_query(name)
+        del self.queries[name]
+        self.reads.pop(name, None)
+        self.catalog.views.pop(name, None)
+
+    def drop_view(self, name: str) -> None:
+        if name in self.queries:
+            raise ConfigError(f"{name} is a query", remedy=f"use DROP QUERY {name}")
+        if name not in self.catalog.views:
+            raise UnknownName(f"unknown view {name}", remedy=did_you_mean(name, self.catalog.views))
+        self.for_good(lambda: self._dropped_view(name))
+
+    def _dropped_view(self, name: str) -> None:
+        self._refuse_while_read(name, "dropped")
+        self.reads.pop(name, None)
+        self.catalog.views.pop(name, None)
+        self.coordinator.state.definitions.pop(f"{VIEW}{name}", None)
+
+    def drop_table(self, name: str) -> None:
+        tables = self.coordinator.state.tables
+        if name not in tables:
+            raise UnknownName(f"unknown table {name}", remedy=did_you_mean(name, tables))
+        self.for_good(lambda: self._dropped_table(name))
+
+    def _dropped_table(self, name: str) -> None:
+        self._refuse_while_read(name, "dropped")
+        state = self.coordinator.state
+        for pack in state.tables.pop(name, ()):
+            self.coordinator.drop_later(pack.name)
+        state.versions.pop(name, None)
+        self.catalog.tables.pop(name, None)
+
+    def readers_of(self, name: str) -> list[str]:
+        """Queries and views made from this name."""
+        return [reader for reader, read in self.reads.items() if name in read]
+
+    def _refuse_while_read(self, name: str, what: str) -> None:
+        readers = self.readers_of(name)
+        if readers:
+            shown = ", ".join(readers[:5]) + (", ..." if len(readers) > 5 else "")
+            raise StillRead(
+                f"{name} cannot be {what}: {shown} read{'s' if len(readers) == 1 else ''} it",
+                remedy=f"drop {'it' if len(readers) == 1 else 'them'} first",
+            )
+
+    # -- altering ----------------------------------------------------------------------------
+
+    def alter(self, statement: ast.AlterQuery, text: str) -> None:
+        """ALTER QUERY: options, a window, or all of it."""
+        query = self.known_query(statement.name)
+        if statement.options:
+            self._alter_options(query, statement, text)
+        elif statement.window is not None:
+            self._alter_window(query, statement, text)
+        else:
+            assert statement.query is not None
+            select = ast.SelectStatement(statement.query, statement.text, statement.at)
+            self._alter_text(query, self.prepare(query.name, select, text))
+
+    def _alter_options(self, query: Query, statement: ast.AlterQuery, text: str) -> None:
+        """Options that steer how a query runs, set while it runs."""
+        changes = checked_options(statement.options, text, statement.at)
+        fixed = [name for name in changes if name not in LIVE_OPTIONS]
+        if fixed:
+            raise ConfigError(
+                f"{', '.join(fixed)} cannot be changed while a query runs",
+                remedy=f"these can: {', '.join(LIVE_OPTIONS)}; otherwise register another query",
+            )
+        self.for_good(lambda: self._set_options(query, changes))
+
+    def _set_options(self, query: Query, changes: dict[str, Any]) -> None:
+        self.coordinator.state.queries[query.name].altered |= changes
+        query.bound = replace(query.bound, options=replace(query.bound.options, **changes))
+        query.limit()
+        if changes.keys() & {"filters", "profile"}:
+            plan = query.session.physical(query.bound)
+            self.coordinator.replan(query.name, plan, query.bound.options)
+
+    def _alter_window(self, query: Query, statement: ast.AlterQuery, text: str) -> None:
+        """Another window over one source: the query's text with the new one in its place."""
+        assert statement.window_source is not None
+        parsed = parse_query(query.text)
+        try:
+            source = source_called(parsed, statement.window_source, query.name)
+        except ConfigError as error:
+            raise error.at(text, *place(text, statement.at)) from None
+        changed = with_window(query.text, source, statement.text)
+        select = ast.SelectStatement(parse_query(changed), changed, 0)
+        self._alter_text(query, self.prepare(query.name, select, changed))
+
+    def _alter_text(self, query: Query, prepared: Prepared) -> None:
+        _refuse_other_columns(query.name, query.bound, prepared.bound)
+        self.for_good(lambda: self._set_text(query, prepared))
+
+    def _set_text(self, query: Query, prepared: Prepared) -> None:
+        self.known_query(query.name)
+        self._refuse_while_read(query.name, "changed")
+        prepared = prepared.again() if prepared.is_outdated else prepared
+        self.coordinator.replace_query(
+            query.name, prepared.text, prepared.plan, prepared.bound.options
+        )
+        self.coordinator.state.queries[query.name].altered = {}
+        query.text, query.bound = prepared.text, prepared.bound
+        query.limit()
+        self.reads[query.name] = frozenset(prepared.reads)
+        self.catalog.views[query.name] = ViewDef(query.name, query.text)
+
+    # -- views outlive the process -----------------------------------------------------------
+
+    def keep_view(self, view: ViewDef, reads: frozenset[str]) -> None:
+        described = json.dumps({"text": view.text, "reads": sorted(reads)})
+        self.coordinator.state.definitions[f"{VIEW}{view.name}"] = described
+        self.catalog.views[view.name] = view
+        self.reads[view.name] = reads
+
+    def restore_views(self) -> None:
+        """Views of an earlier run."""
+        for key, described in self.coordinator.state.definitions.items():
+            if key.startswith(VIEW):
+                kept = json.loads(described)
+                name = key.removeprefix(VIEW)
+                self.catalog.views[name] = ViewDef(name, kept["text"])
+                self.reads[name] = frozenset(kept["reads"])
+
+
+def _refuse_other_columns(name: str, old: BoundQuery, new: BoundQuery) -> None:
+    """Who reads the results must not be surprised by other columns in the midst of them."""
+    before, after = output_schema(old), output_schema(new)
+    if [(f.name, f.type) for f in before] != [(f.name, f.type) for f in after]:
+        raise ConfigError(
+            f"the results of {name} would change from ({_columns(before)}) to ({_columns(after)})",
+            remedy="keep the columns and whether it is a relation, or drop the query and create it "
+            "anew",
+        )
+
+
+def _columns(schema: Any) -> str:
+    return ", ".join(f"{f.name} {f.type}" for f in schema)
