@@ -106,7 +106,7 @@ class Coordinator:
         self.adaptation = Adaptation()
         self.strict = False
         """Whether an error in adapting is raised (in tests), not only logged."""
-        self._common: Common = frozenset()
+        self._common: Common | None = None
         self._system: SysStream | None = None
         self._intake = Intake(
             storage, catalog, state, self._run, self.keys_of, self._prefix, self._dropped
@@ -163,7 +163,7 @@ class Coordinator:
         self.plans.pop(name, None)
         self.limits.pop(name, None)
         self.adaptation.forget(name)
-        self._common = common_predicates(self.plans.values())
+        self._common = None
 
     def pause(self, name: str) -> None:
         """Let a query rest; what it has yet to see is kept for it."""
@@ -175,6 +175,13 @@ class Coordinator:
         query.status, query.error, query.behind = RUNNING, None, True
 
     @property
+    def common(self) -> Common:
+        """Predicates that several queries ask; found out once after many changes."""
+        if self._common is None:
+            self._common = common_predicates(self.plans.values())
+        return self._common
+
+    @property
     def is_behind(self) -> bool:
         """Whether some query has still to go through the past."""
         return any(q.behind and q.status == RUNNING for q in self.state.queries.values())
@@ -183,7 +190,7 @@ class Coordinator:
         """Run a query by another plan from the next epoch on, its conjunctions as they were."""
         orders = [tuple(o) for o in self.state.queries[name].orders]
         self.plans[name] = self.adaptation.watch(name, plan, options, orders)
-        self._common = common_predicates(self.plans.values())
+        self._common = None
 
     def keys_of(self, stream: str) -> tuple[Key, ...]:
         """Key indexes wanted on a stream's packs, the most used first."""
@@ -405,7 +412,7 @@ class Coordinator:
                 len(ranges), self._prefix(f"q/{quote(name, safe='')}"), number,
                 _floors(plan, query, packs),
                 self.adaptation.tactics(name, number, i, len(ranges)),
-                self._common,
+                self.common,
             )
             for i, own in enumerate(ranges)
         ]  # fmt: skip

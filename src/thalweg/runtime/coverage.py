@@ -43,7 +43,7 @@ class Coverage:
 
 def coverage(plan: QueryPlan, query: QueryState, now: int | None = None) -> Coverage:
     """Of the answer at an instant, by default the last one that is over."""
-    at = query.frontier - 1 if now is None else now
+    at = max(query.frontier, query.silent_until) - 1 if now is None else now
     if passes_rows_on(plan):
         return Coverage()
     found = [_covered(leaf, query, at) for leaf in plan.leaves if not leaf.is_table]

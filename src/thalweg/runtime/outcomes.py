@@ -17,6 +17,7 @@ from thalweg.plan.logical import EmitKind, format_instant
 from thalweg.plan.query import BoundQuery
 from thalweg.plan.types import to_arrow
 from thalweg.runtime.answers import Answer
+from thalweg.runtime.beginnings import rows_since
 from thalweg.runtime.components import components
 from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.coverage import coverage
@@ -111,6 +112,11 @@ class Outcomes:
         packs = _metas(streams.get(stream, {}).get("rejects", []))
         return _concatenated([self.storage.read_table(p.name) for p in packs])
 
+    def kept_rows(self, stream: str) -> int:
+        """Rows that windows or RETAIN still reach; a pack may hold older ones for a while."""
+        known = self.coordinator.state.streams[stream]
+        return rows_since(self.storage, known.packs, known.kept_since)
+
     def stats_of(self, name: str) -> dict[str, Any]:
         state = self.coordinator.state
         query = state.queries[name]
@@ -121,7 +127,7 @@ class Outcomes:
                 "late": state.streams[s].late,
                 "rejected": state.streams[s].rejected,
                 "packs": len(state.streams[s].packs),
-                "kept_rows": sum(p.rows for p in state.streams[s].packs),
+                "kept_rows": self.kept_rows(s),
                 "kept_bytes": sum(p.bytes for p in state.streams[s].packs),
                 "watermark": state.streams[s].watermark,
             }

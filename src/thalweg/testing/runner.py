@@ -194,6 +194,8 @@ class Runner:
     def restart(self) -> None:
         """Tear the driver down and open it again from what is stored."""
         old = self.session
+        for name in old.queries:
+            old.catalog.views.pop(name, None)
         self.session = self._opened(old.catalog, old.coordinator.functions)
         for name, table in old.catalog.tables.items():  # what was not committed is lost
             changes = self.session.tables.changes(name)
