@@ -15,10 +15,11 @@ from thalweg.errors import ThalwegError
 
 if TYPE_CHECKING:
     from thalweg.fluent import col, fn, lit, when
+    from thalweg.runtime.client import connect
     from thalweg.spark.engine import Engine
 
 __version__ = "0.1.0"
-__all__ = ["Config", "Engine", "ThalwegError", "col", "errors", "fn", "lit", "when"]
+__all__ = ["Config", "Engine", "ThalwegError", "col", "connect", "errors", "fn", "lit", "when"]
 _FLUENT = ("col", "fn", "lit", "when")
 
 
@@ -29,6 +30,10 @@ def __getattr__(name: str) -> Any:
         from thalweg.spark.engine import Engine
 
         return Engine
+    if name == "connect":
+        from thalweg.runtime.client import connect
+
+        return connect
     if name in _FLUENT:
         from thalweg import fluent
 

@@ -181,11 +181,10 @@ def test_an_answer_covers_rows_from_before_and_after(history: str) -> None:
     query = made.query(
         f"SELECT v FROM s [RANGE 19 MICROSECONDS] WHERE v > 3 WITH (history = '{history}')", "q"
     )
-    for end in (50, 58, 71):
-        if end > 50:
-            made.feed({"s": numbers(made_end, end)})
-        made_end = end
-        now = end - 2  # the newest instant is not over
+    for since, until in ((50, 50), (50, 58), (58, 71)):
+        if since < until:
+            made.feed({"s": numbers(since, until)})
+        now = until - 2  # the newest instant is not over
         wanted = sorted(v for t in range(now - 19, now + 1) if (v := t * 7 % 11) > 3)
         assert sorted(query.invoke()["v"].to_pylist()) == wanted
     assert (query.results().num_rows > 30) == (history == "replay")

@@ -1,4 +1,4 @@
-"""The `thalweg` command: demo, run, explain, doctor, state, vacuum, bench.
+"""The `thalweg` command: demo, run, sql, explain, doctor, state, vacuum, bench.
 
 Exit codes: 0 all is well; 1 a refusal or a failure, said on stderr; 2 the command was misused;
 130 stopped by Ctrl-C, after a clean stop.
@@ -84,6 +84,18 @@ def _run(
     from thalweg.cli.run import Options, run_script
 
     raise typer.Exit(run_script(script, Options(once, path, master, show, json)))
+
+
+@app.command("sql")
+def _sql(
+    path: EnginePath,
+    script: Annotated[str, typer.Argument(help="SQL statements, separated by semicolons.")],
+    json: Annotated[bool, typer.Option("--json", help="Print rows as lines of JSON.")] = False,
+) -> None:
+    """Register, alter, pause, drop, list and invoke queries of an engine through its path."""
+    from thalweg.cli.sql import send
+
+    send(path, script, json)
 
 
 @app.command("explain")

@@ -22,11 +22,13 @@ WIDEST_CELL = 40
 
 
 def print_json(query: str, table: pa.Table) -> None:
-    """One line of JSON a row; times as ISO text, what JSON lacks (NaN, decimals) as text."""
+    """One line of JSON a row, with the query's name if there is one; times as ISO text, what JSON
+    lacks (NaN, decimals) as text."""
     for batch in table.to_batches():
         for row in batch.to_pylist():
             plain = {k: _plain(v) for k, v in row.items()}
-            sys.stdout.write(json.dumps({"query": query, **plain}) + "\n")
+            owner = {"query": query} if query else {}
+            sys.stdout.write(json.dumps({**owner, **plain}) + "\n")
     sys.stdout.flush()
 
 

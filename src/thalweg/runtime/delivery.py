@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from thalweg.errors import SinkFailed
-from thalweg.runtime.session import Query, Session
+from thalweg.runtime.session import DROPPED, Query, Session
 from thalweg.store.packs import PackMeta
 
 log = logging.getLogger("thalweg")
@@ -38,7 +38,9 @@ class Delivery:
         """Hand over what is committed and not marked yet; with `insist`, also where a sink that
         failed is not due yet."""
         state = self.session.coordinator.state
-        for name, query in self.session.queries.items():
+        for name, query in list(self.session.queries.items()):  # a callback may add and drop some
+            if name not in state.queries:
+                continue
             trouble = self._troubles.get(name)
             if trouble is None or insist or time.monotonic() >= trouble.due:
                 self._one(query, state.epoch)
@@ -51,6 +53,8 @@ class Delivery:
                 for sink in query.sinks:
                     sink.write(epoch, output)
                 mark.delivered = epoch
+                if query.status == DROPPED:
+                    return
             mark.delivered = last
             self._troubles.pop(query.name, None)
         except Exception as error:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from thalweg.config import POLL_SECONDS, TICK_SECONDS
 from thalweg.runtime.clock import wall_clock
+from thalweg.runtime.control import Control
 from thalweg.runtime.coordinator import EpochReport
 from thalweg.runtime.delivery import Delivery
 from thalweg.runtime.listeners import Listeners
@@ -48,6 +49,7 @@ class EpochLoop:
         self._runs_in: threading.Thread | None = threading.current_thread()
         self._ended = threading.Event()
         self.delivery = Delivery(session)
+        self.control = Control(session, session.storage)
 
     def save_definitions(self) -> None:
         self.delivery.deliver(insist=True)
@@ -57,6 +59,7 @@ class EpochLoop:
         """Epochs until ingest has finished and the log is consumed."""
         while True:
             done = finished()
+            self.control.look(now=done)
             entries = self.log.take(timeout=0.0 if done else 0.02)
             if entries or self._has_own_work:
                 self._epoch(self.session.coordinator.epoch(entries, clock=wall_clock()))
@@ -88,6 +91,7 @@ class EpochLoop:
         self._epoch(self.session.coordinator.epoch([], clock=wall_clock(), close=True))
         self.delivery.deliver(insist=True)
         self.session.coordinator.save(wall_clock())
+        self.control.look(now=True)
         self.delivery.raise_trouble()
 
     def run_in_background(self, ready: Callable[[], bool]) -> None:
@@ -103,6 +107,7 @@ class EpochLoop:
                 self._once()
             self.delivery.deliver(insist=True)
             self.session.coordinator.save(wall_clock())
+            self.control.look(now=True)
         except BaseException as error:
             self.failure = error
             self.log.fail()
@@ -110,6 +115,7 @@ class EpochLoop:
             self._ended.set()
 
     def _once(self) -> None:
+        self.control.look()
         entries = self.log.take(0.0 if self._has_own_work else self.poll_seconds)
         now = time.monotonic()
         due = now - self._last_tick >= self.tick_seconds

@@ -109,7 +109,7 @@ class Management:
 
     def readers_of(self, name: str) -> list[str]:
         """Queries and views made from this name."""
-        return [reader for reader, read in self.reads.items() if name in read]
+        return [reader for reader, read in list(self.reads.items()) if name in read]
 
     def _refuse_while_read(self, name: str, what: str) -> None:
         readers = self.readers_of(name)

@@ -52,6 +52,7 @@ from thalweg.plan.rewrites import optimize
 from thalweg.plan.types import DataType, type_named
 from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.coverage import Coverage, coverage
+from thalweg.runtime.definitions import STREAM, described, described_before
 from thalweg.runtime.management import Management
 from thalweg.runtime.outcomes import Outcomes, described_schema, output_schema
 from thalweg.runtime.shapes import arrow_fields, normalized, refuse_reserved
@@ -213,21 +214,20 @@ class Session(Outcomes, Management):
                 f"{definition.name} is already defined differently",
                 remedy="use another name, or the same definition",
             )
-        self._record(
-            f"stream:{definition.name}", repr(replace(definition, source=SourceSpec("frame")))
-        )
+        self._record(definition)
         self.catalog.streams[definition.name] = definition
         return definition
 
-    def _record(self, key: str, definition: str) -> None:
+    def _record(self, stream: StreamDef) -> None:
         """Definitions outlive the process: a different one on the same path is refused."""
+        key = f"{STREAM}{stream.name}"
         known = self.coordinator.state.definitions.get(key)
-        if known is not None and known != definition:
+        if known not in (None, described(stream), described_before(stream)):
             raise DuplicateName(
-                f"this path knows another definition of {key.replace(':', ' ')}",
+                f"this path knows another definition of stream {stream.name}",
                 remedy="use the same definition, another name or another path",
             )
-        self.coordinator.state.definitions[key] = definition
+        self.coordinator.state.definitions[key] = described(stream)
 
     def define_table(
         self,
@@ -338,7 +338,7 @@ class Session(Outcomes, Management):
 
     def _free_name(self, text: str) -> str:
         """A name for a bare SELECT: the one it had on this path, or a new one."""
-        for name, query in self.coordinator.state.queries.items():
+        for name, query in list(self.coordinator.state.queries.items()):
             if name not in self.queries and same_text(query.text, text):
                 return name
         known = {*self.queries, *self.coordinator.state.queries}
@@ -551,7 +551,7 @@ class Session(Outcomes, Management):
                     "text": q.text,
                     "coverage": self._covered(n),
                 }
-                for n, q in state.queries.items()
+                for n, q in list(state.queries.items())
             ]
         elif statement.what == "TABLES":
             rows = [{"name": n, "rows": sum(p.rows for p in ps)} for n, ps in state.tables.items()]

@@ -143,7 +143,8 @@ class EngineState:
     """Everything hard. `outputs` is keyed `query/epoch`; `sources` holds the last batch taken in
     from each ingest query; `groups` describes the ingest groups; `clocks` says when epochs with
     output were committed; `versions` of tables are (from which instant, given at which clock).
-    `identity` tells engines apart that write to the same place."""
+    `identity` tells engines apart that write to the same place; `controlled` says how requests of
+    other processes ended that have not been answered yet."""
 
     epoch: int = 0
     next_seq: int = 0
@@ -159,6 +160,7 @@ class EngineState:
     clocks: dict[str, int] = field(default_factory=dict)
     versions: dict[str, list[list[int]]] = field(default_factory=dict)
     identity: str = field(default_factory=new_identity)
+    controlled: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -176,6 +178,7 @@ class EngineState:
             "clocks": dict(self.clocks),
             "identity": self.identity,
             "versions": {n: [list(v) for v in vs] for n, vs in self.versions.items()},
+            "controlled": dict(self.controlled),
         }
 
     @staticmethod
@@ -197,6 +200,7 @@ class EngineState:
             dict(data["clocks"]),
             {n: [list(v) for v in vs] for n, vs in data.get("versions", {}).items()},
             data.get("identity") or new_identity(),
+            dict(data.get("controlled", {})),
         )
 
     def files(self) -> set[str]:

@@ -1,0 +1,218 @@
+"""Queries that come, change and go while an engine runs, from threads and other processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from cases import wait_until
+
+import thalweg as tw
+from thalweg.cli import main
+from thalweg.errors import ConfigError, DuplicateName, UnknownName
+from thalweg.runtime.client import Receipt
+from thalweg.testing.compare import difference, from_table
+from thalweg.testing.runner import Runner
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = "k BIGINT, v BIGINT, ts TIMESTAMP"
+
+
+def rows(since: int, until: int) -> pa.Table:
+    times = list(range(since, until))
+    return pa.table(
+        {
+            "k": pa.array([t % 3 for t in times], pa.int64()),
+            "v": pa.array([t * 7 % 11 for t in times], pa.int64()),
+            "ts": pa.array([t * 1000 for t in times], pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+class Tap:
+    """A stream that gives what is put in, to every reader from the beginning, until it is shut."""
+
+    def __init__(self) -> None:
+        self.items: list[pa.Table] = []
+        self.is_shut = False
+
+    def __call__(self) -> Iterator[pa.Table]:
+        given = 0
+        while given < len(self.items) or not self.is_shut:
+            if given < len(self.items):
+                yield self.items[given]
+                given += 1
+            else:
+                time.sleep(0.005)
+
+    def put(self, since: int, until: int) -> None:
+        self.items.append(rows(since, until))
+
+    def shut(self) -> None:
+        self.is_shut = True
+
+
+def started(spark: Any, path: Path, tap: Tap, **options: Any) -> tw.Engine:
+    engine = tw.Engine(spark, path, parallelism=2)
+    engine.feed("s", tap, SCHEMA, "ts", idle=None, **options)
+    return engine
+
+
+def seen(query: Any, count: int) -> None:
+    wait_until(lambda: query.stats()["streams"]["s"]["rows"] >= count, 30)
+
+
+def expected(sql: str, until: int) -> Any:
+    made = Runner()
+    made.stream("s", rows(0, until))
+    query = made.query(sql, "q")
+    made.run()
+    return query
+
+
+COUNTS = "SELECT k, count(*) AS n FROM s [RANGE 20 MILLISECONDS] GROUP BY k"
+HIGH = "SELECT ISTREAM k, v FROM s WHERE v > 4"
+
+
+def test_queries_come_from_other_threads(spark: Any, tmp_path: Path) -> None:
+    """Others' output does not depend on them; registration returns when it is committed."""
+    tap = Tap()
+    with started(spark, tmp_path / "p", tap, retain="1 hour") as engine:
+        counts = engine.query(COUNTS, "counts")
+        engine.start()
+        tap.put(0, 100)
+        seen(counts, 100)
+        made: list[Any] = []
+
+        def register(i: int) -> None:
+            made.append(engine.query(f"{HIGH} AND k = {i % 3} AND v <> {i}", f"high{i}"))
+            assert f"high{i}" in engine.session.coordinator.committed["queries"]
+
+        threads = [threading.Thread(target=register, args=(i,)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        assert len(made) == 8
+        with pytest.raises(DuplicateName):
+            engine.query(HIGH, "high1")
+        with pytest.raises(UnknownName):
+            engine.query("SELECT x FROM nowhere")
+        engine.sql("PAUSE counts; DROP QUERY high2; CREATE VIEW big AS SELECT k FROM s WHERE v > 9")
+        tap.put(100, 150)
+        engine.sql("CREATE QUERY bigs AS SELECT ISTREAM k FROM big; RESUME counts")
+        tap.put(150, 200)
+        seen(counts, 200)
+        tap.shut()
+        wait_until(lambda: counts.stats()["frontier"] >= 199_000, 30)
+        engine.stop()
+        engine.run()
+        for i in (0, 1, 7):
+            sql = f"{HIGH} AND k = {i % 3} AND v <> {i}"
+            found = engine.queries[f"high{i}"].results()
+            assert difference(from_table(expected(sql, 200).results()), from_table(found)) is None
+        assert engine.queries["bigs"].results().num_rows == sum(
+            v > 9 for v in rows(0, 200)["v"].to_pylist()
+        )
+        assert difference(from_table(expected(COUNTS, 200).results()),
+                          from_table(counts.results())) is None  # fmt: skip
+
+
+def test_a_callback_may_register_what_comes_next(spark: Any, tmp_path: Path) -> None:
+    """It runs between two epochs: nothing to wait for, and no deadlock."""
+    tap = Tap()
+    with started(spark, tmp_path / "p", tap, retain="1 hour") as engine:
+
+        def called(table: pa.Table) -> None:
+            if "second" not in engine.queries:
+                engine.query("SELECT ISTREAM v FROM s WHERE v = 1", "second")
+
+        engine.query(HIGH, "first", called)
+        engine.start()
+        tap.put(0, 50)
+        wait_until(lambda: "second" in engine.queries, 30)
+        second = engine.queries["second"]
+        tap.put(50, 80)
+        seen(second, 80)
+        tap.shut()
+        engine.stop()
+        engine.run()
+        assert second.results().num_rows == sum(v == 1 for v in rows(0, 80)["v"].to_pylist())
+
+
+CLIENT = """
+import sys, thalweg as tw
+client = tw.connect(sys.argv[1])
+assert client.is_running
+client.query("SELECT k, count(*) AS n FROM s [RANGE 1 HOUR] GROUP BY k", "far")
+client.sql("ALTER QUERY near AS SELECT ISTREAM k, v FROM s WHERE v > 8")
+try:
+    client.sql("CREATE QUERY bad AS SELECT nothing FROM s")
+except tw.errors.UnknownName as error:
+    assert error.column == 28, error.column
+else:
+    raise SystemExit("not refused")
+print(client.queries()["name"].to_pylist())
+print(client.sql("EXPLAIN far").splitlines()[0])
+client.sql("DROP QUERY gone")
+"""
+
+
+def test_another_process_manages_an_engine(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Register, alter, list, explain and drop through the path alone; days later, invoke."""
+    tap, path = Tap(), tmp_path / "p"
+    with started(spark, path, tap, retain="1 hour") as engine:
+        near = engine.query(HIGH, "near")
+        engine.query(HIGH, "gone")
+        engine.start()
+        tap.put(0, 100)
+        seen(near, 100)
+        done = subprocess.run(
+            [sys.executable, "-c", CLIENT, str(path)], capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[0] == "['near', 'gone', 'far']"
+        assert set(engine.queries) == {"near", "far"}
+        tap.put(100, 200)
+        seen(near, 200)
+        tap.shut()
+        engine.stop()
+        engine.run()
+        late = near.results().filter(near.results()["__ts"].cast(pa.int64()).to_numpy() >= 100_000)
+        assert set(late["v"].to_pylist()) == {9, 10}
+    client = tw.connect(path)
+    assert not client.is_running
+    wanted = expected("SELECT k, count(*) AS n FROM s [RANGE 1 HOUR] GROUP BY k", 200).invoke()
+    assert client.invoke("far").sort_by("k") == wanted.sort_by("k").select(["k", "n"])
+    assert client.results("near") == near.results()
+    assert main(["sql", str(path), "INVOKE far", "--json"]) == 0
+    assert '{"k": 0, "n": 67}' in capsys.readouterr().out
+    assert main(["sql", str(path), "SHOW QUERIES"]) == 0
+    assert "running" in capsys.readouterr().out
+    assert main(["sql", str(path), "INVOKE nowhere"]) == 1
+    assert main(["sql", str(path), "PAUSE near; RESUME near"]) == 0
+    assert "written down for the next one" in capsys.readouterr().out
+    receipt = client.query("SELECT ISTREAM v FROM s WHERE v = 3", "threes")
+    assert isinstance(receipt, Receipt)
+    with pytest.raises(ConfigError, match="no engine has answered"):
+        receipt.result(timeout=0.05)
+    with started(spark, path, tap, retain="1 hour") as again:
+        again.run()
+        assert again.queries["threes"].results().num_rows == 18
+    receipt.result(1)
+    assert client.results("threes").num_rows == 18
+
+
+def test_foreign_paths_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(tw.errors.PathError, match="is not the path of an engine"):
+        tw.connect(tmp_path / "nothing")
