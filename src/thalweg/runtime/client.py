@@ -166,14 +166,15 @@ class Looking(Session):
         return session
 
     def known_query(self, name: str) -> Query:
-        known = self.coordinator.state.queries
-        if name not in known:
-            raise UnknownName(f"unknown query {name}", remedy=did_you_mean(name, known))
+        texts = {n: q.text for n, q in self.coordinator.state.queries.items()}
+        texts |= {n: m.text for n, m in self.members.by_name.items()}
+        if name not in texts:
+            raise UnknownName(f"unknown query {name}", remedy=did_you_mean(name, texts))
         if name not in self.queries:
-            for other in known:  # it may read any of them
-                self.catalog.views.setdefault(other, ViewDef(other, known[other].text))
+            for other, text in texts.items():  # it may read any of them
+                self.catalog.views.setdefault(other, ViewDef(other, text))
             self.catalog.views.pop(name, None)
-            self.query(known[name].text, name)
+            self.query(texts[name], name)
         return self.queries[name]
 
     def make_sink(self, query: Query, spec: SinkSpec) -> Sink:

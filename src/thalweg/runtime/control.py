@@ -6,8 +6,8 @@ if the engine dies before it could answer.
 
 from __future__ import annotations
 
-import time
 from functools import partial
+from time import monotonic, time
 from typing import Any
 
 from thalweg.errors import ThalwegError
@@ -29,13 +29,13 @@ class Control:
         self._every = LOOK_SECONDS if isinstance(storage, LocalStorage) else LOOK_SECONDS_REMOTE
         self._due = 0.0
         self._posted: set[str] = set()
-        forget_answers(storage, time.time() - ANSWERS_KEPT)
+        forget_answers(storage, time() - ANSWERS_KEPT)
 
     def look(self, *, now: bool = False) -> None:
         """Let the next epoch begin with what others ask for, and answer what is committed."""
-        if not now and time.monotonic() < self._due:
+        if not now and monotonic() < self._due:
             return
-        self._due = time.monotonic() + self._every
+        self._due = monotonic() + self._every
         self._answer_committed()
         outcomes = self.session.coordinator.state.controlled
         for request in waiting(self.storage):

@@ -24,6 +24,7 @@ from thalweg.exec.aggregate import OPENS
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.frame import BEFORE_TIME
 from thalweg.exec.jobs import Job, Result, UpkeepFailed
+from thalweg.exec.many.roll import Roll
 from thalweg.exec.share import task_ranges
 from thalweg.exec.shared import Common, common_predicates
 from thalweg.exec.step import StepResult, StepTask
@@ -63,6 +64,7 @@ from thalweg.store.packs import Key, PackMeta
 from thalweg.store.storage import Storage
 
 log = logging.getLogger("thalweg")
+SHARE_FROM = 16
 
 
 class Executor(Protocol):
@@ -99,6 +101,10 @@ class Coordinator:
         self._under_way = False
         self._dropped: list[str] = []
         self.requests = Requests()
+        self.before_commit: list[Callable[[], None]] = []
+        self.roll_of: Callable[[str], Roll | None] = lambda name: None
+        self.share_from = SHARE_FROM
+        """How many queries that only filter a stream are run each by itself."""
         self.slice_rows = SLICE_ROWS
         """About how many rows of the past an epoch goes through beside the new ones."""
         self._away = 0.0
@@ -157,13 +163,16 @@ class Coordinator:
         """Forget a query and everything that was kept for it alone."""
         query = self.state.queries.pop(name)
         self._drop_state(query)
-        self._dropped += [p[0] for p in (*query.rejects, *query.base)]
-        for key in [k for k in self.state.outputs if k.rsplit("/", 1)[0] == name]:
-            self._dropped += [p[0] for p in self.state.outputs.pop(key)]
+        self._dropped += [p[0] for p in (*query.rejects, *query.base, *query.roll)]
+        self.forget_outputs(name)
         self.plans.pop(name, None)
         self.limits.pop(name, None)
         self.adaptation.forget(name)
         self._common = None
+
+    def forget_outputs(self, name: str) -> None:
+        for key in [k for k in self.state.outputs if k.rsplit("/", 1)[0] == name]:
+            self._dropped += [p[0] for p in self.state.outputs.pop(key)]
 
     def pause(self, name: str) -> None:
         """Let a query rest; what it has yet to see is kept for it."""
@@ -244,6 +253,7 @@ class Coordinator:
         self._away = 0.0
         before = tallies(self.state)
         acted = self.requests.carry_out()
+        self._prepare()
         if self._system is None and SYSSTREAM in self.catalog.streams:
             self._system = SysStream(self.state, self.adaptation)  # counts from here on
         taken = self._intake.take(entries, clock)
@@ -413,6 +423,7 @@ class Coordinator:
                 _floors(plan, query, packs),
                 self.adaptation.tactics(name, number, i, len(ranges)),
                 self.common,
+                self.roll_of(name),
             )
             for i, own in enumerate(ranges)
         ]  # fmt: skip
@@ -519,7 +530,8 @@ class Coordinator:
             prefix = self._prefix(f"q/{quote(name, safe='')}")
             self._dropped += swallow(query, self.plans[name], packs, self.storage, prefix)
             return []
-        self._put_out(name, number, packs)
+        # cohorts of one stream put their output in one place
+        self._put_out(name.rsplit(":", 1)[0] if query.roll else name, number, packs)
         return packs
 
     def _learn(self, name: str, number: int, seen: Sequence[tuple[int, Seen]]) -> None:
@@ -584,9 +596,14 @@ class Coordinator:
             self.storage.delete(name)
         self._dropped.clear()
 
+    def _prepare(self) -> None:
+        for prepare in self.before_commit:
+            prepare()
+
     def save(self, clock: int) -> None:
         """Commit registrations (tables, definitions, deliveries) as an epoch of their own."""
         self._refuse_half_done()
+        self._prepare()
         if self.state.to_json() != self.committed:
             self._commit(self.state.epoch + 1, clock)
 

@@ -38,8 +38,9 @@ class Delivery:
         """Hand over what is committed and not marked yet; with `insist`, also where a sink that
         failed is not due yet."""
         state = self.session.coordinator.state
-        for name, query in list(self.session.queries.items()):  # a callback may add and drop some
-            if name not in state.queries:
+        for name in list(state.queries):  # a callback may add and drop some
+            query = self.session.queries.get(name)
+            if query is None or name not in state.queries:
                 continue
             trouble = self._troubles.get(name)
             if trouble is None or insist or time.monotonic() >= trouble.due:

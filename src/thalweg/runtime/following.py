@@ -14,6 +14,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from thalweg.errors import ConfigError, PathError, UnknownName, did_you_mean
+from thalweg.exec.many.roll import NAME
 from thalweg.runtime.state import EngineState, QueryState
 from thalweg.store import manifest
 from thalweg.store.packs import PackMeta, with_times
@@ -61,11 +62,22 @@ class Results:
     def _state(self) -> tuple[EngineState, QueryState]:
         state = _settled(lambda: EngineState.from_json(manifest.load(self.storage)[1]))
         if self.query not in state.queries:
+            self._refuse_member(state)
             raise UnknownName(
                 f"there is no query {self.query} on this path",
                 remedy=did_you_mean(self.query, state.queries) or "has the engine run once?",
             )
         return state, state.queries[self.query]
+
+    def _refuse_member(self, state: EngineState) -> None:
+        for query in state.queries.values():
+            for pack in query.roll:
+                if self.query in self.storage.read_table(pack[0]).column(NAME).to_pylist():
+                    raise ConfigError(
+                        f"the results of {self.query} lie among those of others",
+                        remedy=f"ALTER QUERY {self.query} SET (share = 'off') gives it its own; "
+                        "Query.to_stream() does so, too",
+                    )
 
 
 def read_pack(storage: Storage, name: str, schema: pa.Schema) -> pa.Table:

@@ -15,6 +15,7 @@ from thalweg.lang.windows import source_called, with_window
 from thalweg.plan.catalog import Catalog, ViewDef
 from thalweg.plan.query import LIVE_OPTIONS, BoundQuery
 from thalweg.runtime.coordinator import Coordinator
+from thalweg.runtime.members import Members
 from thalweg.runtime.outcomes import output_schema
 from thalweg.runtime.state import FAILED, PAUSED
 
@@ -37,6 +38,8 @@ class Management:
     between_epochs: Callable[[Callable[[], Any]], Any]
     for_good: Callable[[Callable[[], Any]], Any]
     known_query: Callable[[str], Query]
+    unfold: Callable[[str], None]
+    members: Members
 
     @property
     def catalog(self) -> Catalog:
@@ -59,7 +62,11 @@ class Management:
     def pause(self, name: str) -> None:
         """Let a query rest. What it has yet to see is kept for it: its streams' packs pile up."""
         self.known_query(name)
-        self.for_good(lambda: self.coordinator.pause(name))
+        self.for_good(lambda: self._paused(name))
+
+    def _paused(self, name: str) -> None:
+        self.unfold(name)
+        self.coordinator.pause(name)
 
     def resume(self, name: str) -> None:
         """Let a query that rests, or had failed, go on where it stopped: nothing is skipped."""
@@ -75,7 +82,10 @@ class Management:
     def _dropped_query(self, name: str) -> None:
         self.known_query(name)
         self._refuse_while_read(name, "dropped")
-        self.coordinator.remove_query(name)
+        if name in self.members.by_name:
+            self.members.leave(name)
+        else:
+            self.coordinator.remove_query(name)
         del self.queries[name]
         self.reads.pop(name, None)
         self.catalog.views.pop(name, None)
@@ -146,8 +156,9 @@ class Management:
         self.for_good(lambda: self._set_options(query, changes))
 
     def _set_options(self, query: Query, changes: dict[str, Any]) -> None:
+        self.unfold(query.name)
         self.coordinator.state.queries[query.name].altered |= changes
-        query.bound = replace(query.bound, options=replace(query.bound.options, **changes))
+        query.known = replace(query.bound, options=replace(query.bound.options, **changes))
         query.limit()
         if changes.keys() & {"filters", "profile"}:
             plan = query.session.physical(query.bound)
@@ -173,11 +184,12 @@ class Management:
         self.known_query(query.name)
         self._refuse_while_read(query.name, "changed")
         prepared = prepared.again() if prepared.is_outdated else prepared
+        self.unfold(query.name)
         self.coordinator.replace_query(
             query.name, prepared.text, prepared.plan, prepared.bound.options
         )
         self.coordinator.state.queries[query.name].altered = {}
-        query.text, query.bound = prepared.text, prepared.bound
+        query.text, query.known = prepared.text, prepared.bound
         query.limit()
         self.reads[query.name] = frozenset(prepared.reads)
         self.catalog.views[query.name] = ViewDef(query.name, query.text)

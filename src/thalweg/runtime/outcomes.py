@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 
 from thalweg.errors import ConfigError, UnknownName, did_you_mean
 from thalweg.exec.emit import SIGN
+from thalweg.exec.frame import BEFORE_TIME
+from thalweg.exec.many.matching import wanted_by
 from thalweg.plan.bounded import verdict
 from thalweg.plan.logical import EmitKind, format_instant
 from thalweg.plan.query import BoundQuery
@@ -21,6 +23,8 @@ from thalweg.runtime.beginnings import rows_since
 from thalweg.runtime.components import components
 from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.coverage import coverage
+from thalweg.runtime.members import Members, Membership, outputs_of
+from thalweg.runtime.state import RUNNING
 from thalweg.store.packs import TIME, PackMeta, with_times
 from thalweg.store.storage import Storage
 
@@ -34,16 +38,46 @@ class Outcomes:
     coordinator: Coordinator
     storage: Storage
     queries: dict[str, Query]
+    members: Members
 
     def results_of(self, name: str) -> pa.Table:
-        schema = output_schema(self.queries[name].bound)
+        schema = self.queries[name].schema
+        tables = self._as_member(name, schema)
+        tables += [self.output_of(schema, packs) for packs in self._put_out(name)]
+        return pa.concat_tables(tables) if tables else schema.empty_table()
+
+    def _put_out(self, name: str) -> list[list[PackMeta]]:
+        """Committed output under a name, epoch by epoch."""
         found = [
             (int(key.rsplit("/", 1)[1]), _metas(packs))
             for key, packs in self.coordinator.committed.get("outputs", {}).items()
             if key.rsplit("/", 1)[0] == name
         ]
-        tables = [self.output_of(schema, packs) for _, packs in sorted(found, key=lambda f: f[0])]
-        return pa.concat_tables(tables) if tables else schema.empty_table()
+        return [packs for _, packs in sorted(found, key=lambda f: f[0])]
+
+    def _as_member(self, name: str, schema: pa.Schema) -> list[pa.Table]:
+        """What a query got, or once got, together with others."""
+        membership = self._membership(name)
+        if membership is None:
+            return []
+        number, stream, columns = membership
+        tables = []
+        for packs in self._put_out(outputs_of(stream)):
+            for pack in packs:
+                table = self.storage.read_table(pack.name)
+                rows = wanted_by(table, number)
+                if len(rows):
+                    found = table.select([*{c for _, c in columns}, TIME]).take(pa.array(rows))
+                    tables.append(_projected(found, columns, schema))
+        return tables
+
+    def _membership(self, name: str) -> Membership | None:
+        """Its number, its stream, and the columns it takes from that."""
+        member = self.members.by_name.get(name)
+        if member is None:
+            known: Membership | None = self.coordinator.state.queries[name].was_member
+            return known
+        return self.members.as_left(member, self.queries[name].plan)
 
     def output_of(self, schema: pa.Schema, packs: Iterable[PackMeta]) -> pa.Table:
         """One epoch's output in time order."""
@@ -119,6 +153,8 @@ class Outcomes:
 
     def stats_of(self, name: str) -> dict[str, Any]:
         state = self.coordinator.state
+        if name in self.members.by_name:
+            return self._stats_of_member(name)
         query = state.queries[name]
         packs = [p for slot in query.slots.values() for p in slot]
         streams = {
@@ -152,6 +188,34 @@ class Outcomes:
             "streams": streams,
             "skew": max(marks) - min(marks) if marks else 0,
         }
+
+    def _stats_of_member(self, name: str) -> dict[str, Any]:
+        """It has no state of its own."""
+        state = self.coordinator.state
+        member = self.members.by_name[name]
+        cohort = state.queries.get(member.cohort)
+        stream = member.stream
+        rows = state.streams[stream].rows if stream in state.streams else 0
+        return {
+            "status": RUNNING if cohort is None else cohort.status,
+            "error": None if cohort is None else cohort.error,
+            "epoch": state.epoch,
+            "frontier": BEFORE_TIME if cohort is None else cohort.frontier,
+            "emitted": self.results_of(name).num_rows,
+            "rejected": 0,
+            "state_bytes": 0,
+            "state_rows": 0,
+            "counts": {} if cohort is None else dict(cohort.counts),
+            "shared": member.cohort,
+            "streams": {stream: {"rows": rows}},
+        }
+
+
+def _projected(table: pa.Table, columns: list[tuple[str, str]], schema: pa.Schema) -> pa.Table:
+    """Rows of a shared result as one query gives them: only now are its columns picked."""
+    stamped = with_times(table.sort_by([(TIME, "ascending")]))
+    picked = {name: stamped.column(column) for name, column in columns}
+    return pa.table({**picked, TIME: stamped.column(TIME)}).cast(schema)
 
 
 def described_schema(schema: pa.Schema) -> str:

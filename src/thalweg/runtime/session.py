@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -19,6 +21,7 @@ from thalweg.errors import (
     DuplicateName,
     NotAvailableYet,
     QueryFailed,
+    ThalwegError,
     UnknownName,
     did_you_mean,
 )
@@ -47,13 +50,15 @@ from thalweg.plan.logical import format_duration, instant_of
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.pipelines import Orders
 from thalweg.plan.planner import plan_query
-from thalweg.plan.query import BoundQuery, SinkSpec
+from thalweg.plan.query import SHARE, BoundQuery, QueryOptions, SinkSpec
 from thalweg.plan.rewrites import optimize
+from thalweg.plan.standing import StandingFilter, standing_filter
 from thalweg.plan.types import DataType, type_named
 from thalweg.runtime.coordinator import Coordinator
-from thalweg.runtime.coverage import Coverage, coverage
+from thalweg.runtime.coverage import COMPLETE, Coverage, coverage
 from thalweg.runtime.definitions import STREAM, described, described_before
 from thalweg.runtime.management import Management
+from thalweg.runtime.members import SHARED, Members
 from thalweg.runtime.outcomes import Outcomes, described_schema, output_schema
 from thalweg.runtime.shapes import arrow_fields, normalized, refuse_reserved
 from thalweg.runtime.sinks import ConsoleSink, FilesSink, FunctionSink, Sink, TableSink
@@ -64,6 +69,8 @@ from thalweg.store.storage import Storage
 Callback = Callable[[pa.Table], object]
 T = TypeVar("T")
 DROPPED = "dropped"
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+_interned = cache(lambda names: names)
 
 
 @dataclass(slots=True)
@@ -72,15 +79,21 @@ class Query:
 
     name: str
     text: str
-    bound: BoundQuery
     session: Session
     callback: Callback | None = None
     sinks: list[Sink] = field(default_factory=list)
+    known: BoundQuery | None = None
+
+    @property
+    def bound(self) -> BoundQuery:
+        """Its logical plan; of one among very many it is made when somebody asks."""
+        return self.session.bind(self.text) if self.known is None else self.known
 
     @property
     def plan(self) -> QueryPlan:
-        """The physical plan in force."""
-        return self.session.coordinator.plans[self.name]
+        """The physical plan in force; of a query that is run together with others, its own."""
+        found = self.session.coordinator.plans.get(self.name)
+        return self.session.physical(self.bound) if found is None else found
 
     @property
     def schema(self) -> pa.Schema:
@@ -89,8 +102,9 @@ class Query:
     @property
     def status(self) -> str:
         """running, paused, failed, or dropped."""
-        state = self.session.coordinator.state.queries.get(self.name)
-        return DROPPED if state is None else state.status
+        if self.session.queries.get(self.name) is not self:
+            return DROPPED
+        return self.session.known_state(self.name).status
 
     def results(self) -> pa.Table:
         """Everything emitted so far: the columns, `__ts`, and `__sign` for relations."""
@@ -124,7 +138,7 @@ class Query:
     @property
     def coverage(self) -> Coverage:
         """Whether its windows have seen all the rows they ask for, or since when."""
-        return coverage(self.plan, self.session.coordinator.state.queries[self.name])
+        return coverage(self.plan, self.session.known_state(self.name))
 
     def pause(self) -> None:
         """Let it rest; what it has yet to see is kept for it."""
@@ -199,6 +213,12 @@ class Session(Outcomes, Management):
     reads: dict[str, frozenset[str]] = field(default_factory=dict)
     default_idle: int | None = DEFAULT_IDLE
     function_deadline: float | None = USER_FUNCTION_DEADLINE
+    members: Members = field(init=False)
+    _filters: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.members = Members(self.coordinator, self._planned, self._filter)
+        self.members.load()
 
     @property
     def tables(self) -> Tables:
@@ -260,8 +280,10 @@ class Session(Outcomes, Management):
 
     def _plan_again(self, table: str) -> None:
         """A table that begins to change is read in another way."""
-        for query in self.queries.values():
-            if any(leaf.relation == table and leaf.is_table for leaf in query.plan.leaves):
+        for name in self.coordinator.plans:
+            query = self.queries.get(name)
+            leaves = () if query is None else query.plan.leaves
+            if query is not None and any(f.relation == table and f.is_table for f in leaves):
                 self.coordinator.replan(query.name, self.physical(query.bound), query.bound.options)
 
     def define_view(self, statement: ast.CreateView, text: str) -> ViewDef:
@@ -341,8 +363,14 @@ class Session(Outcomes, Management):
         for name, query in list(self.coordinator.state.queries.items()):
             if name not in self.queries and same_text(query.text, text):
                 return name
-        known = {*self.queries, *self.coordinator.state.queries}
-        return next(n for n in (f"q{i}" for i in range(1, 10**9)) if n not in known)
+        for name, member in self.members.by_name.items():
+            if name not in self.queries and same_text(member.text, text):
+                return name
+        groups = (self.queries, self.coordinator.state.queries, self.members.by_name)
+        number = len(self.queries) + 1
+        while any(f"q{number}" in group for group in groups):
+            number += 1
+        return f"q{number}"
 
     def _register(
         self,
@@ -355,7 +383,7 @@ class Session(Outcomes, Management):
         self._refuse_taken(name, statement.text)
         known = self.coordinator.state.queries.get(name)
         if known is not None and not same_text(known.text, statement.text):
-            statement, script = _select(known.text), known.text  # ALTER QUERY has changed it
+            statement, script = select_of(known.text), known.text  # ALTER QUERY has changed it
         prepared = self.prepare(name, statement, script)
         found: Query = self.between_epochs(lambda: self._admit(prepared, callback))
         return found
@@ -377,7 +405,7 @@ class Session(Outcomes, Management):
         refuse_reserved(name)
         if name.lower() == SYSSTREAM.lower():
             raise DuplicateName(f"{SYSSTREAM} is the engine's own", remedy="use another name")
-        known = self.coordinator.state.queries.get(name)
+        known = self.coordinator.state.queries.get(name) or self.members.by_name.get(name)
         if known is not None and not any(same_text(t, text) for t in (known.text, known.created)):
             raise DuplicateName(
                 f"a different query {name} exists",
@@ -394,9 +422,13 @@ class Session(Outcomes, Management):
         if prepared.is_outdated:
             prepared = prepared.again()
         bound, text = prepared.bound, prepared.text
+        shared = self._shared(prepared, callback)
+        if shared is not None:
+            return self._enrolled(prepared, shared)
+        self.unfold(name)
         for stream in bound.streams:  # rejects become a stream when somebody reads them
             self.catalog.streams.setdefault(stream, self.catalog.stream(stream))
-        query = Query(name, text, bound, self, callback)
+        query = Query(name, text, self, callback, known=bound)
         query.sinks = self._sinks(query)
         self.coordinator.add_query(name, text, prepared.plan, bound.options)
         self.coordinator.state.queries[name].schema = described_schema(query.schema)
@@ -405,6 +437,80 @@ class Session(Outcomes, Management):
         self.reads[name] = frozenset(prepared.reads)
         self.catalog.views[name] = ViewDef(name, text)  # others may read it like a view
         return query
+
+    def _shared(self, prepared: Prepared, callback: Callback | None) -> StandingFilter | None:
+        """What it filters by, if it is to be run together with others that do nothing else."""
+        options = prepared.bound.options
+        own = replace(options, history=None, unbounded=False, share=SHARE) != QueryOptions()
+        if callback is not None or prepared.bound.sink is not None or own:
+            return None
+        if prepared.name in self.coordinator.state.queries or options.share == "off":
+            return None
+        found = standing_filter(prepared.plan)
+        if found is None or not _PLAIN_NAME.fullmatch(found.stream):
+            return None
+        if not isinstance(prepared.reads.get(found.stream), StreamDef):
+            return None
+        many = options.share == "on" or self._are_many(found.stream)
+        return found if many or prepared.name in self.members.by_name else None
+
+    def _are_many(self, stream: str) -> bool:
+        """Whether so many filter the stream that they are worth being run as one."""
+        self._filters[stream] += 1
+        return self._filters[stream] > self.coordinator.share_from
+
+    def _enrolled(self, prepared: Prepared, shared: StandingFilter) -> Query:
+        name, text = prepared.name, prepared.text
+        member = self.members.by_name.get(name)
+        if member is None:
+            self.members.admit(name, text, shared, prepared.bound.options.history)
+        elif member.cohort not in self.coordinator.plans:
+            self.members.resume()
+        self.queries[name] = Query(name, text, self)
+        self.reads[name] = _interned(frozenset(prepared.reads))
+        self.catalog.views[name] = ViewDef(name, text)
+        return self.queries[name]
+
+    def _planned(self, text: str) -> QueryPlan:
+        return self.physical(self.bind(text))
+
+    def _filter(self, text: str) -> StandingFilter | None:
+        return standing_filter(self._planned(text))
+
+    def resume_members(self) -> None:
+        """Members of an earlier run."""
+        try:
+            self.members.resume()
+        except ThalwegError as error:
+            raise ConfigError(
+                f"queries of an earlier run cannot go on: {error.message}",
+                remedy="register their streams again before starting",
+            ) from error
+        for name, member in self.members.by_name.items():
+            if name not in self.queries:
+                self.queries[name] = Query(name, member.text, self)
+                self.reads[name] = _interned(frozenset([member.stream]))
+                self.catalog.views[name] = ViewDef(name, member.text)
+
+    def unfold(self, name: str) -> None:
+        """Let a member go on as a query of its own, from where it is."""
+        if name not in self.members.by_name:
+            return
+        self.members.settle()
+        cohort = self.known_state(name)
+        bound = self.bind(self.members.by_name[name].text)
+        own = QueryState(
+            bound.text, cohort.first_seq, cohort.frontier, cohort.start, created=bound.text,
+            delivered=self.coordinator.state.epoch, before=dict(cohort.before),
+            floors=dict(cohort.floors), begins=dict(cohort.begins), behind=cohort.behind,
+            schema=described_schema(output_schema(bound)),
+        )  # fmt: skip
+        plan = self.physical(bound)
+        own.was_member = list(self.members.as_left(self.members.leave(name), plan))
+        self.coordinator.state.queries[name] = own
+        self.coordinator.replan(name, plan, bound.options)
+        if name in self.queries:
+            self.queries[name].known = bound
 
     def _sinks(self, query: Query) -> list[Sink]:
         found: list[Sink] = []
@@ -472,7 +578,7 @@ class Session(Outcomes, Management):
 
     def alter_to(self, name: str, sql: str) -> None:
         """`ALTER QUERY name AS sql`."""
-        statement = _select(sql)
+        statement = select_of(sql)
         self.alter(ast.AlterQuery(name, None, None, (), statement.query, 0, statement.text), sql)
 
     def between_epochs(self, action: Callable[[], T]) -> T:
@@ -513,8 +619,12 @@ class Session(Outcomes, Management):
         return self.queries[name]
 
     def known_state(self, name: str) -> QueryState:
+        """Its state, or that of the cohort it is a member of."""
         self.known_query(name)
-        return self.coordinator.state.queries[name]
+        member = self.members.by_name.get(name)
+        if member is None:
+            return self.coordinator.state.queries[name]
+        return self.coordinator.state.queries.get(member.cohort) or QueryState(member.text)
 
     def explain(self, query: str | Query) -> str:
         """The plan, routing and bounded-state verdict of a query (by name, handle or text)."""
@@ -544,15 +654,7 @@ class Session(Outcomes, Management):
                 for n, s in state.streams.items()
             ]
         elif statement.what == "QUERIES":
-            rows = [
-                {
-                    "name": n,
-                    "status": _status(q),
-                    "text": q.text,
-                    "coverage": self._covered(n),
-                }
-                for n, q in list(state.queries.items())
-            ]
+            rows = self._registered()
         elif statement.what == "TABLES":
             rows = [{"name": n, "rows": sum(p.rows for p in ps)} for n, ps in state.tables.items()]
         elif statement.what == "PLANS":
@@ -565,7 +667,22 @@ class Session(Outcomes, Management):
             ]  # fmt: skip
         return pa.Table.from_pylist(rows)
 
+    def _registered(self) -> list[dict[str, Any]]:
+        state = self.coordinator.state
+        own = [(n, q.text, q) for n, q in list(state.queries.items()) if not n.startswith(SHARED)]
+        cohorts = state.queries
+        own += [
+            (m.name, m.text, cohorts.get(m.cohort) or QueryState(m.text))
+            for m in list(self.members.by_name.values())
+        ]
+        return [
+            {"name": name, "status": _status(q), "text": text, "coverage": self._covered(name)}
+            for name, text, q in own
+        ]
+
     def _covered(self, name: str) -> str | None:
+        if name in self.members.by_name:
+            return COMPLETE
         return str(self.queries[name].coverage) if name in self.queries else None
 
     def stream_of(self, name: str) -> Any:
@@ -594,7 +711,7 @@ def _select_text(text: str) -> str:
     raise ConfigError("only one SELECT or CREATE QUERY can be explained")
 
 
-def _select(text: str) -> ast.SelectStatement:
+def select_of(text: str) -> ast.SelectStatement:
     return ast.SelectStatement(parse_query(text), text, 0)
 
 

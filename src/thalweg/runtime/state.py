@@ -72,7 +72,8 @@ class QueryState:
     instant from which on it sees every row. A query is `behind` until it has gone through the past.
     What it emits before `silent_until` is not output: the changes of a relation are added up in
     `filling`, which then becomes its base, or, where a version of the query `replaces` another, its
-    next output."""
+    next output. A cohort (see `runtime/members.py`) has a `roll` of members, some of them `struck`
+    off; a query that `was_member` has earlier results among theirs."""
 
     text: str
     first_seq: int = 0
@@ -100,6 +101,9 @@ class QueryState:
     behind: bool = False
     filling: list[Described] = field(default_factory=list)
     replaces: bool = False
+    roll: list[Described] = field(default_factory=list)
+    struck: list[int] = field(default_factory=list)
+    was_member: Any = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -129,6 +133,9 @@ class QueryState:
             "behind": self.behind,
             "filling": list(self.filling),
             "replaces": self.replaces,
+            "roll": list(self.roll),
+            "struck": list(self.struck),
+            "was_member": self.was_member,
         }
 
     @staticmethod
@@ -144,7 +151,7 @@ class EngineState:
     from each ingest query; `groups` describes the ingest groups; `clocks` says when epochs with
     output were committed; `versions` of tables are (from which instant, given at which clock).
     `identity` tells engines apart that write to the same place; `controlled` says how requests of
-    other processes ended that have not been answered yet."""
+    other processes ended that have not been answered yet; members are numbered by `next_member`."""
 
     epoch: int = 0
     next_seq: int = 0
@@ -161,6 +168,7 @@ class EngineState:
     versions: dict[str, list[list[int]]] = field(default_factory=dict)
     identity: str = field(default_factory=new_identity)
     controlled: dict[str, dict[str, Any]] = field(default_factory=dict)
+    next_member: int = 0
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -179,6 +187,7 @@ class EngineState:
             "identity": self.identity,
             "versions": {n: [list(v) for v in vs] for n, vs in self.versions.items()},
             "controlled": dict(self.controlled),
+            "next_member": self.next_member,
         }
 
     @staticmethod
@@ -201,6 +210,7 @@ class EngineState:
             {n: [list(v) for v in vs] for n, vs in data.get("versions", {}).items()},
             data.get("identity") or new_identity(),
             dict(data.get("controlled", {})),
+            data.get("next_member", 0),
         )
 
     def files(self) -> set[str]:
@@ -210,6 +220,6 @@ class EngineState:
         for query in self.queries.values():
             found |= {f for slot in query.slots.values() for p in slot for f in p.files}
             found |= {p[0] for p in query.rejects}
-            found |= {p[0] for p in (*query.base, *query.filling)}
+            found |= {p[0] for p in (*query.base, *query.filling, *query.roll)}
         found |= {p[0] for packs in self.outputs.values() for p in packs}
         return found | {p.name for packs in self.tables.values() for p in packs}

@@ -27,6 +27,7 @@ from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.listeners import Listener, Listeners
 from thalweg.runtime.logwriter import LogWriter
 from thalweg.runtime.loop import EpochLoop
+from thalweg.runtime.members import SHARED
 from thalweg.runtime.opening import claim, load_state, release, sweep
 from thalweg.runtime.pushing import Pusher
 from thalweg.runtime.session import Callback, Query
@@ -256,8 +257,9 @@ class Engine(Inputs):
 
     def _check_resumed_queries(self) -> None:
         """Queries of an earlier run go on by themselves once their streams are there."""
-        for name, query in self.session.coordinator.state.queries.items():
-            if name not in self.session.queries:
+        self.session.resume_members()
+        for name, query in list(self.session.coordinator.state.queries.items()):
+            if name not in self.session.queries and not name.startswith(SHARED):
                 try:
                     self.session.query(query.text, name)
                 except ThalwegError as error:

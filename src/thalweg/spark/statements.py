@@ -85,6 +85,7 @@ class EngineSession(Session):
         return super().make_sink(query, spec)
 
     def stream_of(self, name: str) -> DataFrame:
+        self.between_epochs(lambda: self.unfold(name))  # a follower needs output of its own
         if not self.engine.is_running:
             self.coordinator.save(wall_clock())  # the reader looks for the query on the path
         reader = self.engine.spark.readStream.format(datasource.NAME).option("query", name)

@@ -65,6 +65,8 @@ class Runner:
         Epochs (counted from 1) after which the driver is torn down and opened again.
     slice_rows
         About how many rows of the past a query that lies behind goes through in an epoch.
+    share_from
+        How many queries that only filter a stream run each by itself before others share.
     costs
         Cost per evaluation of a predicate, by its text; `Query.stats()` then reports the total.
     """
@@ -81,6 +83,7 @@ class Runner:
         restarts: Sequence[int] = (),
         costs: Mapping[str, float] | None = None,
         slice_rows: int = SLICE_ROWS,
+        share_from: int | None = None,
         storage: Storage | None = None,
     ) -> None:
         self.epochs = epochs
@@ -88,6 +91,7 @@ class Runner:
         self.restarts = set(restarts)
         self.costs = dict(costs or {})
         self.slice_rows = slice_rows
+        self.share_from = share_from
         self.storage = storage or MemoryStorage()
         self.reports: list[EpochReport] = []
         self._random = None if switches is None else random.Random(switches)
@@ -106,6 +110,8 @@ class Runner:
         coordinator.adaptation = Adaptation(self.costs)
         coordinator.strict = self.strict
         coordinator.slice_rows = self.slice_rows
+        if self.share_from is not None:
+            coordinator.share_from = self.share_from
         if self._random is not None:
             coordinator.adaptation = RestlessAdaptation(self._random.randrange(1 << 30), self.costs)
         coordinator.functions.update(functions)
@@ -200,9 +206,11 @@ class Runner:
         for name, table in old.catalog.tables.items():  # what was not committed is lost
             changes = self.session.tables.changes(name)
             old.catalog.tables[name] = replace(table, changes=changes)
+        self.session.members.resume()
         for name, query in old.queries.items():
             again = self.session.query(query.text, name, query.callback)
-            query.session = again.session
+            query.session, query.text = again.session, again.text
+            query.known = again.known
             self.session.queries[name] = query
 
     def epoch(self, entries: list[LogEntry], **how: bool) -> EpochReport | None:
@@ -219,7 +227,10 @@ class Runner:
         return report
 
     def _switch(self, rng: random.Random) -> None:
-        for name, query in self.session.queries.items():
+        for name in self.session.coordinator.plans:
+            query = self.session.queries.get(name)
+            if query is None:
+                continue  # one that others are members of
             if rng.random() < 0.3:
                 continue  # what was kept for a plan is used when it runs on
             leaves = len(query.plan.leaves)

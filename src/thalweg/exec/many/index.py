@@ -99,10 +99,18 @@ class PredicateIndex:
 
     def match(self, columns: Mapping[str, tuple[Values, Mask | None]], rows: int) -> Matches:
         """What each of some rows satisfies; columns as values and where they are not NULL."""
+        cells = {name: self._cells[name].of(*columns[name]) for name in self.columns}
+        return self.match_cells(cells, rows)
+
+    def cells_of(self, column: str) -> CellsOf:
+        """How the values of a column become cells."""
+        return self._cells[column]
+
+    def match_cells(self, cells: Mapping[str, Cells], rows: int) -> Matches:
+        """The same of rows whose cells are known."""
         if not rows:
             none = np.empty(0, np.int32)
             return Matches(none, np.zeros(1, np.int64), none)
-        cells = {name: self._cells[name].of(*columns[name]) for name in self.columns}
         kind, kinds = _kinds(cells, rows)
         number = int(kind.max()) + 1
         found = [one.found(kinds[name], kinds, self._runs) for name, one in self._narrow.items()]

@@ -1,0 +1,105 @@
+"""Queries that only filter one stream: a conjunction asked of each row, some of its columns given.
+
+However many there are of them, they run as one (see `exec/many`): what tells them apart is data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg.plan.expr import Call, Column, Expr, Literal, Predicate, UserCall, transform, walk
+from thalweg.plan.functions import can_raise
+from thalweg.plan.logical import EmitKind, TimeWindow
+from thalweg.plan.physical import Block, Leaf, QueryPlan
+
+_TURNED = {"<": ">", "<=": ">=", "=": "=", ">=": "<=", ">": "<"}
+_COMPARED = (
+    "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "STRING", "DATE", "TIMESTAMP",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A column of the stream and a constant of its type; the operator is one of <, <=, =, >=, >."""
+
+    column: str
+    operator: str
+    constant: Any
+
+
+@dataclass(frozen=True, slots=True)
+class StandingFilter:
+    """All comparisons and all the `rest` must hold (in the stream's own names). `columns` are the
+    output's names and the columns they stand for."""
+
+    stream: str
+    comparisons: tuple[Comparison, ...]
+    rest: tuple[Expr, ...]
+    columns: tuple[tuple[str, str], ...]
+
+
+def standing_filter(plan: QueryPlan) -> StandingFilter | None:
+    """What a query asks of each row, if that is all it does, and no row can make it fail."""
+    block = plan.root
+    if plan.kind is not EmitKind.ISTREAM or len(plan.relations) != 1 or plan.order:
+        return None
+    if not isinstance(block, Block) or len(block.leaves) != 1 or not _is_plain(block):
+        return None
+    leaf = block.leaves[0]
+    if not _is_bare(leaf):
+        return None
+    columns = [(c.name, c.expr) for c in block.columns]
+    predicates = leaf.filters + leaf.hints
+    if not all(isinstance(e, Column) for _, e in columns) or any(map(_is_opaque, predicates)):
+        return None
+    asked = [_own(leaf, p.expr) for p in predicates]
+    compared = [(_comparison(e), e) for e in asked]
+    return StandingFilter(
+        leaf.relation,
+        tuple(c for c, _ in compared if c is not None),
+        tuple(e for c, e in compared if c is None),
+        tuple((n, leaf.bare(e.name)) for n, e in columns if isinstance(e, Column)),
+    )
+
+
+def _is_plain(block: Block) -> bool:
+    return block.grouping is None and not block.having and not block.top and block.outer is None
+
+
+def _is_bare(leaf: Leaf) -> bool:
+    """The whole stream, each row once, as it comes."""
+    window = leaf.window
+    whole = isinstance(window, TimeWindow) and window.grows and window.slide is None
+    starts = isinstance(window, TimeWindow) and window.since is None
+    return leaf.is_stored and whole and starts and not leaf.members and not leaf.post_filters
+
+
+def _is_opaque(predicate: Predicate) -> bool:
+    """Whether it may fail on a row, or calls somebody else's code."""
+    return can_raise(predicate.expr) or any(isinstance(e, UserCall) for e in walk(predicate.expr))
+
+
+def _own(leaf: Leaf, expr: Expr) -> Expr:
+    """An expression in the stream's own names."""
+
+    def bare(node: Expr) -> Expr:
+        if isinstance(node, Column):
+            return Column(node.type, node.nullable, leaf.bare(node.name))
+        return node
+
+    return transform(expr, bare)
+
+
+def _comparison(expr: Expr) -> Comparison | None:
+    if not isinstance(expr, Call) or expr.function not in _TURNED:
+        return None
+    left, right = expr.args
+    operator = expr.function
+    if isinstance(left, Literal):
+        left, right, operator = right, left, _TURNED[operator]
+    if not isinstance(left, Column) or not isinstance(right, Literal) or right.value is None:
+        return None
+    if left.type != right.type or left.type.name not in _COMPARED:
+        return None
+    return Comparison(left.name, operator, right.value)

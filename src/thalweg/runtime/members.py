@@ -1,0 +1,263 @@
+"""Queries that only filter a stream are members of one shared query per stream.
+
+A *cohort* is an internal query over the whole stream with a roll of members (`exec/many`); it has a
+frontier, a past and a state like any other. Members that come at one boundary form a cohort of
+their own, which goes through the past they asked for; when it has come as far as the stream's
+first cohort, the two become one. A member that is paused or altered leaves for a query of its own.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from thalweg.exec.many.roll import (
+    CREATED,
+    ID,
+    NAME,
+    REST,
+    TEXT,
+    Entry,
+    Roll,
+    write_roll,
+    write_rows,
+)
+from thalweg.plan.expr import Expr
+from thalweg.plan.physical import QueryPlan
+from thalweg.plan.query import QueryOptions
+from thalweg.plan.standing import StandingFilter, standing_filter
+from thalweg.runtime.coordinator import Coordinator
+from thalweg.runtime.state import RUNNING, QueryState
+from thalweg.store.packs import PackMeta
+
+SHARED = "__filters:"
+MOST_PACKS = 8
+MOST_STRUCK = 1_000
+Membership = tuple[int, str, list[tuple[str, str]]]
+Planner = Callable[[str], QueryPlan]
+Bound = Callable[[str], StandingFilter | None]
+
+
+def outputs_of(stream: str) -> str:
+    """The name under which the results of a stream's members are kept."""
+    return f"{SHARED}{stream}"
+
+
+def stream_of(cohort: str) -> str:
+    return cohort.removeprefix(SHARED).rsplit(":", 1)[0]
+
+
+def whole_stream(stream: str) -> str:
+    """The query that a cohort is."""
+    return f"SELECT ISTREAM * FROM {stream}"
+
+
+@dataclass(slots=True)
+class Member:
+    id: int
+    name: str
+    text: str
+    created: str
+    cohort: str
+
+    @property
+    def stream(self) -> str:
+        return stream_of(self.cohort)
+
+
+@dataclass(slots=True)
+class _Coming:
+    """Members that come at one boundary, to one stream, with one wish for the past."""
+
+    plan: QueryPlan
+    history: str | None
+    entries: list[Entry] = field(default_factory=list)
+
+
+class Members:
+    """All members by name. `planned` plans a query's text, `bound` tells what it filters by."""
+
+    def __init__(self, coordinator: Coordinator, planned: Planner, bound: Bound) -> None:
+        self.coordinator = coordinator
+        self.by_name: dict[str, Member] = {}
+        self._planned = planned
+        self._bound = bound
+        self._coming: dict[tuple[str, str | None], _Coming] = {}
+        self._rest: dict[str, dict[str, Expr]] = {}
+        coordinator.before_commit.append(self.settle)
+        coordinator.roll_of = self.roll_of
+
+    # -- opening -----------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """Who is on the rolls of a path."""
+        for cohort, query in self.coordinator.state.queries.items():
+            if query.roll:
+                self._load(cohort, query)
+
+    def _load(self, cohort: str, query: QueryState) -> None:
+        struck = set(query.struck)
+        for number, name, text, created in self._lines(query, ID, NAME, TEXT, CREATED):
+            if number not in struck:
+                self.by_name[name] = Member(number, name, text, created, cohort)
+
+    def _lines(self, query: QueryState, *columns: str) -> Iterator[tuple[Any, ...]]:
+        for pack in query.roll:
+            table = self.coordinator.storage.read_table(pack[0])
+            yield from zip(*(table.column(c).to_pylist() for c in columns), strict=True)
+
+    def resume(self) -> None:
+        """Let the cohorts of an earlier run go on, once their streams are there."""
+        for cohort, query in list(self.coordinator.state.queries.items()):
+            if cohort.startswith(SHARED) and cohort not in self.coordinator.plans:
+                plan = self._planned(query.text)
+                self.coordinator.replan(cohort, plan, QueryOptions())
+                self._ask_again(cohort, query)
+
+    def _ask_again(self, cohort: str, query: QueryState) -> None:
+        """What members ask beyond comparisons, from their texts; each question once."""
+        asked: set[str] = set()
+        for text, rest in self._lines(query, TEXT, REST):
+            if not asked.issuperset(rest):
+                found = self._bound(text)
+                assert found is not None
+                self._ask(cohort, found.rest)
+                asked.update(rest)
+
+    # -- coming and going --------------------------------------------------------------------
+
+    def admit(self, name: str, text: str, found: StandingFilter, history: str | None) -> Member:
+        """Take a query in. It is on the roll with the next commit."""
+        key = (found.stream, history)
+        if key not in self._coming:
+            self._coming[key] = _Coming(self._planned(whole_stream(found.stream)), history)
+        state = self.coordinator.state
+        number = state.next_member
+        state.next_member += 1
+        self._coming[key].entries.append(Entry(number, name, text, text, found))
+        member = Member(number, name, text, text, f"{SHARED}{found.stream}:")
+        self.by_name[name] = member
+        return member
+
+    def settle(self) -> None:
+        """Write down who came; let cohorts that have come equally far become one."""
+        coming, self._coming = self._coming, {}
+        for (stream, history), one in coming.items():
+            entries = [e for e in one.entries if e.name in self.by_name]
+            if entries:
+                self._found(stream, history, one.plan, entries)
+        self._unite()
+
+    def _found(
+        self, stream: str, history: str | None, plan: QueryPlan, entries: list[Entry]
+    ) -> None:
+        """A cohort of those that came together."""
+        coordinator = self.coordinator
+        cohort = f"{SHARED}{stream}:{entries[0].id}"
+        options = QueryOptions(history=history)
+        coordinator.add_query(cohort, whole_stream(stream), plan, options)
+        query = coordinator.state.queries[cohort]
+        meta = write_roll(coordinator.storage, self._file(stream), entries)
+        query.roll = [meta.to_json()]
+        for entry in entries:
+            self.by_name[entry.name].cohort = cohort
+            self._ask(cohort, entry.filter.rest)
+
+    def _file(self, stream: str) -> str:
+        epoch = self.coordinator.state.epoch + 1
+        return f"q/{SHARED}{stream}-{epoch}-{uuid.uuid4().hex[:12]}.arrow"
+
+    def _ask(self, cohort: str, rest: Iterable[Expr]) -> None:
+        self._rest.setdefault(cohort, {}).update({str(e): e for e in rest})
+
+    def roll_of(self, cohort: str) -> Roll | None:
+        """What a step of a cohort has to know; None for other queries."""
+        query = self.coordinator.state.queries[cohort]
+        if not query.roll:
+            return None
+        packs = tuple(PackMeta.from_json(p) for p in query.roll)
+        return Roll(packs, tuple(query.struck), tuple(self._rest.get(cohort, {}).items()))
+
+    def as_left(self, member: Member, plan: QueryPlan) -> Membership:
+        """What must be known of a membership to read its results."""
+        found = standing_filter(plan)
+        assert found is not None
+        return member.id, member.stream, [(n, c) for n, c in found.columns]
+
+    def leave(self, name: str) -> Member:
+        """Strike a member off."""
+        member = self.by_name.pop(name)
+        query = self.coordinator.state.queries.get(member.cohort)
+        if query is None:
+            return member  # it came just now
+        query.struck.append(member.id)
+        if sum(p[1] for p in query.roll) == len(query.struck):
+            self._dissolve(member.cohort)
+        elif len(query.struck) > MOST_STRUCK:
+            self._rewrite(member.stream, query, query.roll)
+        return member
+
+    def _dissolve(self, cohort: str) -> None:
+        """Nobody is left: the stream's results go with the last cohort."""
+        stream = stream_of(cohort)
+        self.coordinator.remove_query(cohort)
+        self._rest.pop(cohort, None)
+        if not any(c.startswith(f"{SHARED}{stream}:") for c in self.coordinator.state.queries):
+            self.coordinator.forget_outputs(outputs_of(stream))
+
+    # -- upkeep ------------------------------------------------------------------------------
+
+    def _unite(self) -> None:
+        first: dict[str, str] = {}
+        for cohort, query in list(self.coordinator.state.queries.items()):
+            if not query.roll or query.status != RUNNING:
+                continue
+            main = first.setdefault(stream_of(cohort), cohort)
+            if main != cohort and self._go_together(main, cohort):
+                self._join(main, cohort)
+        for cohort in first.values():
+            query = self.coordinator.state.queries[cohort]
+            if len(query.roll) > MOST_PACKS:
+                smallest = sorted(query.roll, key=lambda p: int(p[1]))[:MOST_PACKS]
+                self._rewrite(stream_of(cohort), query, smallest)
+
+    def _go_together(self, main: str, other: str) -> bool:
+        """Whether they have seen the same, as far as it matters from here on."""
+        state = self.coordinator.state
+        one, two = state.queries[main], state.queries[other]
+        if one.behind or two.behind or one.frontier != two.frontier:
+            return False
+        since = max(one.first_seq, two.first_seq)
+        packs = state.streams[stream_of(main)].packs
+        same = one.first_seq == two.first_seq
+        return same or all(p.max_ts < one.frontier for p in packs if p.seq < since)
+
+    def _join(self, main: str, other: str) -> None:
+        one, two = (self.coordinator.state.queries[c] for c in (main, other))
+        one.roll += two.roll
+        one.struck += two.struck
+        two.roll, two.struck = [], []
+        for key, count in two.counts.items():
+            one.counts[key] = one.counts.get(key, 0) + count
+        self._rest.setdefault(main, {}).update(self._rest.pop(other, {}))
+        self.coordinator.remove_query(other)
+        for member in self.by_name.values():
+            if member.cohort == other:
+                member.cohort = main
+
+    def _rewrite(self, stream: str, query: QueryState, packs: list[list[object]]) -> None:
+        """Some packs of a roll as one, without those struck off."""
+        storage = self.coordinator.storage
+        whole = pa.concat_tables([storage.read_table(str(p[0])) for p in packs])
+        ids = whole.column(ID).to_pylist()
+        struck = set(query.struck)
+        kept = whole.take(pa.array([i for i, n in enumerate(ids) if n not in struck], pa.int64()))
+        meta = write_rows(storage, self._file(stream), kept.combine_chunks())
+        query.roll = [p for p in query.roll if p not in packs] + [meta.to_json()]
+        query.struck = [n for n in query.struck if n not in set(ids)]
+        for pack in packs:
+            self.coordinator.drop_later(str(pack[0]))

@@ -1,0 +1,209 @@
+"""Queries that only filter a stream are run as one, and nobody can tell."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from thalweg.errors import DuplicateName
+from thalweg.plan.standing import standing_filter
+from thalweg.runtime.members import SHARED
+from thalweg.testing.compare import difference, from_table
+from thalweg.testing.runner import Runner
+
+NAN = float("nan")
+WORDS = ["", "a", "ab", "b", "ä", "z"]
+
+
+def rows(since: int, until: int) -> pa.Table:
+    rng = Random(since)
+    count = until - since
+
+    def some(values: Any) -> list[Any]:
+        return [None if rng.random() < 0.1 else values() for _ in range(count)]
+
+    return pa.table(
+        {
+            "k": pa.array(some(lambda: rng.randrange(6)), pa.int64()),
+            "x": pa.array(
+                some(lambda: rng.choice([0.0, -0.0, 1.5, float("nan"), 2.0])), pa.float64()
+            ),
+            "s": pa.array(some(lambda: rng.choice(WORDS)), pa.string()),
+            "n": pa.array(some(lambda: rng.randrange(-3, 4)), pa.int32()),
+            "ts": pa.array(range(since, until), pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+def random_filter(rng: Random) -> str:
+    compared = ["k {} {}", "n {} {}", "x {} {}", "{1} {0} k"]
+    parts = []
+    for _ in range(rng.randrange(4)):
+        parts.append(
+            rng.choice(compared).format(rng.choice(["<", "<=", "=", ">=", ">"]), rng.randrange(5))
+        )
+    if rng.random() < 0.5:
+        parts.append(f"s {rng.choice(['<', '=', '>='])} '{rng.choice(WORDS)}'")
+    if rng.random() < 0.4:
+        rest = ["k <> 3", "s LIKE 'a%'", "k IN (1, 2)", "x IS NULL", "k = n", "NOT k > 2"]
+        parts.append(rng.choice(rest))
+    where = f" WHERE {' AND '.join(parts)}" if parts else ""
+    columns = rng.choice(["k", "k, s", "s AS k, x, n", "*", "ts, k"])
+    return f"SELECT ISTREAM {columns} FROM s{where}"
+
+
+def runner(share_from: int, **how: Any) -> Runner:
+    made = Runner(share_from=share_from, **how)
+    made.stream("s", rows(0, 0), lateness="3 microseconds", retain="1 hour")
+    return made
+
+
+def texts(seed: int, count: int) -> list[str]:
+    rng = Random(seed)
+    return [random_filter(rng) for _ in range(count)]
+
+
+def results(made: Runner) -> dict[str, Any]:
+    return {name: from_table(q.results()) for name, q in made.queries.items()}
+
+
+def agree(one: Runner, other: Runner) -> None:
+    left, right = results(one), results(other)
+    assert left.keys() == right.keys()
+    for name, expected in left.items():
+        problem = difference(expected, right[name])
+        assert problem is None, f"{name}: {one.queries[name].text}\n{problem}"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sharing_changes_no_row(seed: int) -> None:
+    """priorart F10, PS-7: queries and rows interleaved at random, crashes between; invariance 5."""
+    rng = Random(seed)
+    alone = runner(10**9)
+    shared = runner(0, buckets=rng.choice((1, 3)), slice_rows=rng.choice((5, 10**6)))
+    waiting = texts(seed, 60)
+    epochs = 14
+    for epoch in range(epochs):
+        new = [waiting.pop() for _ in range(min(rng.randrange(9), len(waiting)))]
+        for made in (alone, shared):
+            for i, text in enumerate(new):
+                history = ["", " WITH (history = 'none')", " WITH (history = 'seed')"][i % 3]
+                made.query(text + history, f"q{len(waiting)}x{i}")
+        gone = rng.choice(list(alone.queries)) if alone.queries and rng.random() < 0.4 else None
+        for made in (alone, shared):
+            if gone is not None:
+                made.queries[gone].drop()
+            made.feed({"s": rows(epoch * 20, epoch * 20 + 20)})
+        if rng.random() < 0.3:
+            shared.restart()
+    for made in (alone, shared):
+        made.close()
+    agree(alone, shared)
+    state = shared.session.coordinator.state
+    cohorts = [name for name in state.queries if name.startswith(SHARED)]
+    assert len(shared.session.members.by_name) > 20
+    assert len(cohorts) <= 2, "those that have come equally far go on as one"
+    assert sum(map(len, results(shared).values())) > 100
+
+
+def test_members_may_rest_change_and_come_back() -> None:
+    """A member that leaves takes its results along; one that was alone joins the others."""
+    alone, shared = runner(10**9), runner(0)
+    for made in (alone, shared):
+        for i in range(6):
+            made.query(f"SELECT k, n AS m FROM s WHERE k = {i} AND x >= 0", f"q{i}")
+        made.feed({"s": rows(0, 50)})
+        made.sql("PAUSE q1; ALTER QUERY q2 AS SELECT ISTREAM n * 2L AS k, n AS m FROM s")
+        made.sql("ALTER QUERY q4 SET (share = 'off')")
+        made.feed({"s": rows(50, 100)})
+        made.sql("RESUME q1")
+        made.feed({"s": rows(100, 150)})
+        if made is shared:
+            assert set(made.session.members.by_name) == {"q0", "q3", "q5"}
+            made.restart()
+        made.close()
+    agree(alone, shared)
+
+
+def test_each_row_is_read_once_however_many_ask() -> None:
+    """priorart F10: rows allocated are rows that came, not rows times queries."""
+    made = runner(0)
+    for i in range(200):
+        made.query(f"SELECT k FROM s WHERE k = {i % 6} AND n < {i % 5}", f"q{i}")
+    made.feed({"s": rows(0, 300)})
+    made.close()
+    (cohort,) = (q for n, q in made.session.coordinator.state.queries.items() if n[:2] == "__")
+    assert cohort.counts["arrivals:s"] == cohort.counts["matched rows"] == 300
+    packs = [p for ps in made.session.coordinator.state.outputs.values() for p in ps]
+    written = sum(int(p[1]) for p in packs)
+    assert written <= 300
+    assert cohort.counts["matches"] > 10 * written / 2
+
+
+def test_what_cannot_be_compared_is_asked_once() -> None:
+    """The predicate list: one evaluation per row for all who ask the same."""
+    made = runner(0)
+    for i in range(40):
+        made.query(f"SELECT k FROM s WHERE s <> 'a' AND k = {i % 6} AND n > {i % 3}", f"q{i}")
+    made.feed({"s": rows(0, 200)})
+    made.close()
+    counts = made.queries["q7"].stats()["counts"]
+    asked = {key: n for key, n in counts.items() if key.startswith("evaluations:")}
+    assert list(asked.values()) == [200], asked
+
+
+def test_storage_is_freed() -> None:
+    """priorart PS-9: with the last member its roll, its results and its cohort are gone."""
+    made = runner(0)
+    baseline = set(made.storage.listing("q"))
+    for i in range(1_500):
+        made.query(f"SELECT k FROM s WHERE k = {i % 6}", f"q{i}")
+    made.feed({"s": rows(0, 50)})
+    assert len(made.storage.listing("q")) > len(baseline)
+    for i in range(1_200):
+        made.queries[f"q{i}"].drop()
+    cohort = next(q for n, q in made.session.coordinator.state.queries.items())
+    assert sum(int(p[1]) for p in cohort.roll) < 600, "the roll is rewritten without them"
+    assert made.queries["q1300"].results().num_rows
+    for i in range(1_200, 1_500):
+        made.queries[f"q{i}"].drop()
+    made.feed({"s": rows(50, 60)})
+    assert not made.session.coordinator.state.queries
+    assert not made.session.coordinator.state.outputs
+    assert set(made.storage.listing("q")) == baseline
+
+
+def test_who_is_a_member() -> None:
+    made = runner(2)
+    seen: list[pa.Table] = []
+    made.query("SELECT k FROM s WHERE k = 1", "first")
+    made.query("SELECT k FROM s WHERE k = 2", "second")
+    for name, text in {
+        "division": "SELECT k FROM s WHERE k / n > 1",
+        "computed": "SELECT k + 1 AS k FROM s",
+        "windowed": "SELECT ISTREAM k FROM s [RANGE 1 SECOND]",
+        "relation": "SELECT k FROM s [RANGE 1 SECOND]",
+        "grouped": "SELECT k, count(*) AS n FROM s [RANGE 1 SECOND] GROUP BY k",
+        "own": "SELECT k FROM s WHERE k = 4 WITH (share = 'off')",
+        "ordered": "SELECT k FROM s WHERE k = 4 WITH (filters = 'fixed')",
+    }.items():
+        made.query(text, name)
+    made.query("SELECT k FROM s WHERE k = 5", "called", seen.append)
+    assert not made.session.members.by_name
+    made.query("SELECT k FROM s WHERE k = 3", "third")
+    made.query("SELECT k FROM s WHERE k BETWEEN 1 AND 3", "fourth")
+    assert set(made.session.members.by_name) == {"third", "fourth"}
+    with pytest.raises(DuplicateName):
+        made.query("SELECT k FROM s WHERE k = 4", "third")
+    made.query("SELECT k FROM s WHERE k = 3", "third")
+    made.feed({"s": rows(0, 40)})
+    made.query("SELECT k FROM s WHERE k = 3", "third", seen.append)  # wants to be called: leaves
+    assert set(made.session.members.by_name) == {"fourth"}
+    made.close()
+    assert standing_filter(made.queries["fourth"].plan) is not None
+    shown = made.sql("SHOW QUERIES")["name"].to_pylist()
+    assert set(shown) == set(made.queries)
+    assert "third" in shown
