@@ -46,7 +46,7 @@ def matched(
     queries: Sequence[Sequence[Factor]], columns: Columns, rows: int
 ) -> tuple[PredicateIndex, list[list[int]]]:
     dtypes = {name: values.dtype for name, (values, _) in columns.items()}
-    index = PredicateIndex(queries, dtypes)
+    index = PredicateIndex.of(queries, dtypes)
     matches = index.match(columns, rows)
     found: list[list[int]] = [[] for _ in range(rows)]
     for row, query in zip(*matches.pairs(), strict=True):
@@ -137,7 +137,7 @@ def test_rows_in_the_same_cells_are_matched_once() -> None:
     rng = np.random.default_rng(3)
     queries = random_queries(rng, 300, ("a", "b"), 2, 10)
     columns: Columns = {n: (rng.integers(0, 10, 20_000), None) for n in ("a", "b")}
-    index = PredicateIndex(queries, {"a": np.int64, "b": np.int64})
+    index = PredicateIndex.of(queries, {"a": np.int64, "b": np.int64})
     matches = index.match(columns, 20_000)
     assert len(matches.begin) - 1 <= 100
     assert len(matches.queries) == matches.begin[-1]
@@ -164,4 +164,4 @@ def test_no_rows_and_no_queries(queries: list[list[Factor]]) -> None:
 
 
 def test_cells_of_nothing() -> None:
-    assert CellsOf([], np.int64).of(np.array([1, 2])).tolist() == [0, 0]
+    assert CellsOf(np.empty(0, np.int64)).of(np.array([1, 2])).tolist() == [0, 0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from thalweg.errors import ConfigError
 from thalweg.plan.logical import Field, Schema
@@ -123,16 +123,44 @@ class FunctionDef:
 
 
 Relation = StreamDef | TableDef | ViewDef
+T = TypeVar("T")
+
+
+class Names(dict[str, T], Generic[T]):
+    """A dictionary that also knows its keys in lower case."""
+
+    def __init__(self, known: Mapping[str, T] | None = None) -> None:
+        super().__init__(known or {})
+        self.lowered = {name.lower(): name for name in self}
+
+    def __setitem__(self, name: str, value: T) -> None:
+        super().__setitem__(name, value)
+        self.lowered[name.lower()] = name
+
+    def setdefault(self, name: str, value: T) -> T:
+        if name not in self:
+            self[name] = value
+        return self[name]
+
+    def pop(self, name: str, default: Any = None) -> Any:
+        self.lowered.pop(name.lower(), None)
+        return super().pop(name, default)
 
 
 @dataclass(slots=True)
 class Catalog:
     """All names known to one engine; look-ups ignore case."""
 
-    streams: dict[str, StreamDef] = field(default_factory=dict)
-    tables: dict[str, TableDef] = field(default_factory=dict)
-    views: dict[str, ViewDef] = field(default_factory=dict)
+    streams: Names[StreamDef] = field(default_factory=lambda: Names())
+    tables: Names[TableDef] = field(default_factory=lambda: Names())
+    views: Names[ViewDef] = field(default_factory=lambda: Names())
     functions: dict[str, FunctionDef] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for group in ("streams", "tables", "views"):
+            given = getattr(self, group)
+            if not isinstance(given, Names):
+                setattr(self, group, Names(given))
 
     def relation(self, name: str) -> Relation | None:
         lowered = name.lower()
@@ -141,12 +169,10 @@ class Catalog:
         if lowered.endswith(REJECTS):
             stream = self.relation(name[: -len(REJECTS)])
             return rejects_of(stream) if isinstance(stream, StreamDef) else None
-        groups: tuple[Mapping[str, Relation], ...] = (self.streams, self.tables, self.views)
-        for group in groups:
-            if name in group:
-                return group[name]
-        everything = (known for group in groups for known in group.values())
-        return next((known for known in everything if known.name.lower() == lowered), None)
+        for group in (self.streams, self.tables, self.views):
+            if lowered in group.lowered:
+                return group[group.lowered[lowered]]
+        return None
 
     def stream(self, name: str) -> StreamDef:
         """A stream that is known to exist."""

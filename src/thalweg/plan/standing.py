@@ -12,6 +12,7 @@ from thalweg.plan.expr import Call, Column, Expr, Literal, Predicate, UserCall, 
 from thalweg.plan.functions import can_raise
 from thalweg.plan.logical import EmitKind, TimeWindow
 from thalweg.plan.physical import Block, Leaf, QueryPlan
+from thalweg.plan.types import DataType
 
 _TURNED = {"<": ">", "<=": ">=", "=": "=", ">=": "<=", ">": "<"}
 _COMPARED = (
@@ -24,6 +25,7 @@ class Comparison:
     """A column of the stream and a constant of its type; the operator is one of <, <=, =, >=, >."""
 
     column: str
+    type: DataType
     operator: str
     constant: Any
 
@@ -102,4 +104,4 @@ def _comparison(expr: Expr) -> Comparison | None:
         return None
     if left.type != right.type or left.type.name not in _COMPARED:
         return None
-    return Comparison(left.name, operator, right.value)
+    return Comparison(left.name, left.type, operator, right.value)

@@ -7,7 +7,6 @@ constant then holds in one run of cells, and several comparisons of one column i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,17 +26,16 @@ ANYWHERE = np.int32(-2)
 class CellsOf:
     """The cells of one column. NaN is the largest number and equal to itself, as in Spark."""
 
-    def __init__(self, constants: Sequence[Any], dtype: npt.DTypeLike) -> None:
-        self.constants = np.unique(np.asarray(constants, dtype))
+    def __init__(self, constants: Values) -> None:
+        self.constants = np.unique(constants)
 
     @property
     def last(self) -> int:
         return 2 * len(self.constants)
 
-    def runs(self, operator: str, constants: Sequence[Any]) -> tuple[Cells, Cells]:
+    def runs(self, operator: str, constants: Values) -> tuple[Cells, Cells]:
         """The first and the last cell in which comparisons with some of the constants hold."""
-        given = np.asarray(constants, self.constants.dtype)
-        at = (2 * np.searchsorted(self.constants, given) + 1).astype(np.int32)
+        at = (2 * np.searchsorted(self.constants, constants) + 1).astype(np.int32)
         zero, last = np.zeros_like(at), np.full_like(at, self.last)
         return {
             "<": (zero, at - 1),

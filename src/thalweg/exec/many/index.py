@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from thalweg.exec.frame import Ints
 from thalweg.exec.many.bitsets import members, sets_in_cells
-from thalweg.exec.many.cells import ANYWHERE, Cells, CellsOf, Values
+from thalweg.exec.many.cells import ANYWHERE, OPERATORS, Cells, CellsOf, Values
 from thalweg.exec.vector import Mask
 from thalweg.store import native
 
@@ -57,28 +57,49 @@ class Matches:
         return row, self.queries[at]
 
 
-class PredicateIndex:
-    """Conjunctions of factors, numbered as they are given. `dtypes` are those that the columns are
-    compared in. A conjunction of nothing holds for every row."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """All factors of one column: whose they are, their operators, their constants."""
 
-    def __init__(
-        self, queries: Sequence[Sequence[Factor]], dtypes: Mapping[str, npt.DTypeLike]
-    ) -> None:
-        self.count = len(queries)
+    queries: Ints
+    operators: npt.NDArray[Any]
+    constants: npt.NDArray[Any]
+
+
+class PredicateIndex:
+    """Conjunctions of factors, `count` of them, by the columns that they ask. One that asks nothing
+    holds for every row."""
+
+    def __init__(self, count: int, asked: Mapping[str, Asked]) -> None:
+        self.count = count
+        self.columns = tuple(asked)
+        self._cells: dict[str, CellsOf] = {}
+        self._runs: dict[str, tuple[Numbers, Numbers]] = {}
+        for name, found in asked.items():
+            self._cells[name] = CellsOf(found.constants)
+            self._runs[name] = _runs(self._cells[name], found, self.count)
+        narrow, wide = self._parted()
+        self._narrow = {name: _Narrow(mine, *self._runs[name]) for name, mine in narrow.items()}
+        self._wide = _Wide(wide, self._runs)
+
+    @staticmethod
+    def of(
+        queries: Sequence[Sequence[Factor]], dtypes: Mapping[str, npt.DTypeLike]
+    ) -> PredicateIndex:
+        """From conjunctions one by one; `dtypes` are those that the columns are compared in."""
         given: dict[str, list[tuple[int, Factor]]] = {}
         for number, factors in enumerate(queries):
             for factor in factors:
                 given.setdefault(factor.column, []).append((number, factor))
-        self.columns = tuple(given)
-        self._cells: dict[str, CellsOf] = {}
-        self._runs: dict[str, tuple[Numbers, Numbers]] = {}
-        for name, found in given.items():
-            cells = CellsOf([f.constant for _, f in found], dtypes[name])
-            self._cells[name] = cells
-            self._runs[name] = _runs(cells, found, self.count)
-        narrow, wide = self._parted()
-        self._narrow = {name: _Narrow(mine, *self._runs[name]) for name, mine in narrow.items()}
-        self._wide = _Wide(wide, self._runs)
+        asked = {
+            name: Asked(
+                np.array([number for number, _ in found]),
+                np.array([f.operator for _, f in found]),
+                np.array([f.constant for _, f in found], dtypes[name]),
+            )
+            for name, found in given.items()
+        }
+        return PredicateIndex(len(queries), asked)
 
     def _parted(self) -> tuple[dict[str, Ints], Ints]:
         """By column the queries with a narrow run there, each by its narrowest, and the others;
@@ -121,19 +142,17 @@ class PredicateIndex:
         return Matches(kind, np.append(begin, count.sum()), order.astype(np.int32))
 
 
-def _runs(
-    cells: CellsOf, found: Sequence[tuple[int, Factor]], count: int
-) -> tuple[Numbers, Numbers]:
+def _runs(cells: CellsOf, found: Asked, count: int) -> tuple[Numbers, Numbers]:
     """Per query the run of cells that all its factors of a column leave; an empty one ends before
     it begins."""
     first = np.full(count, ANYWHERE, np.int32)
     last = np.full(count, cells.last, np.int32)
-    for operator in {f.operator for _, f in found}:
-        numbers = np.array([n for n, f in found if f.operator == operator])
-        constants = [f.constant for _, f in found if f.operator == operator]
-        low, high = cells.runs(operator, constants)
-        np.maximum.at(first, numbers, low)
-        np.minimum.at(last, numbers, high)
+    for operator in OPERATORS:
+        mine = found.operators == operator
+        if mine.any():
+            low, high = cells.runs(operator, found.constants[mine])
+            np.maximum.at(first, found.queries[mine], low)
+            np.minimum.at(last, found.queries[mine], high)
     return first, last
 
 

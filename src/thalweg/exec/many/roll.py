@@ -6,18 +6,20 @@ their numbers until a merge leaves them out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from thalweg.exec.many.index import Factor, PredicateIndex
+from thalweg.exec.frame import Ints
+from thalweg.exec.many.index import Asked, PredicateIndex
 from thalweg.exec.vector import numpy_type
 from thalweg.plan.expr import Expr
 from thalweg.plan.logical import Schema
 from thalweg.plan.standing import Comparison, StandingFilter
+from thalweg.plan.types import DataType
 from thalweg.store.packs import PackCache, PackMeta
 from thalweg.store.storage import Storage
 
@@ -87,11 +89,8 @@ def write_rows(storage: Storage, name: str, table: pa.Table) -> PackMeta:
 
 
 def _written(comparison: Comparison) -> dict[str, object]:
-    constant = comparison.constant
-    kind = "text" if isinstance(constant, str) else "number"
-    if isinstance(constant, int):
-        kind = "integer"
-    return {"column": comparison.column, "operator": comparison.operator, kind: constant}
+    kind = _kind(comparison.type)
+    return {"column": comparison.column, "operator": comparison.operator, kind: comparison.constant}
 
 
 def index_of(cache: PackCache, pack: PackMeta, fields: Schema) -> tuple[PredicateIndex, Ids]:
@@ -101,7 +100,7 @@ def index_of(cache: PackCache, pack: PackMeta, fields: Schema) -> tuple[Predicat
     if found is None:
         table = cache.storage.read_table(pack.name)
         ids = table.column(ID).combine_chunks().to_numpy()
-        found = PredicateIndex(_factors(table), _dtypes(fields)), ids
+        found = PredicateIndex(table.num_rows, _asked(table, fields)), ids
         cache.remember(key, found, 200 * table.num_rows)
     return found  # type: ignore[no-any-return]
 
@@ -111,26 +110,41 @@ def question(text: str) -> str:
     return f"?{text}"
 
 
-def _factors(table: pa.Table) -> list[list[Factor]]:
-    found = []
-    rest = table.column(REST).to_pylist()
-    for compared, asked in zip(table.column(COMPARISONS).to_pylist(), rest, strict=True):
-        factors = [Factor(c["column"], c["operator"], _constant(c)) for c in compared]
-        found.append(factors + [Factor(question(text), "=", 1) for text in asked])
+def _asked(table: pa.Table, fields: Schema) -> dict[str, Asked]:
+    """What a roll asks, column by column."""
+    types = {f.name: f.type for f in fields}
+    compared = table.column(COMPARISONS).combine_chunks()
+    owner, values = _owners(compared), compared.flatten()
+    operators = np.array(values.field("operator").to_pylist(), np.str_)
+    found = {}
+    for name, mine in _by(values.field("column")):
+        constants = values.field(_kind(types[name])).take(pa.array(mine))
+        dtype = numpy_type(types[name]) or np.object_
+        array = np.array(constants.to_numpy(zero_copy_only=False), dtype)
+        found[name] = Asked(owner[mine], operators[mine], array)
+    rest = table.column(REST).combine_chunks()
+    owner = _owners(rest)
+    for text, mine in _by(rest.flatten()):
+        ones = np.ones(len(mine), np.int8)
+        found[question(text)] = Asked(owner[mine], np.full(len(mine), "="), ones)
     return found
 
 
-def _constant(written: Mapping[str, object]) -> object:
-    kinds = ("integer", "number", "text")
-    return next((written[k] for k in kinds if written[k] is not None), None)
+def _owners(lists: pa.ListArray) -> Ints:
+    """Which list each of the flattened values is of."""
+    return np.repeat(np.arange(len(lists)), np.diff(lists.offsets.to_numpy()))
 
 
-class _Dtypes(dict[str, npt.DTypeLike]):
-    """Answers are numbers 0 and 1."""
+def _by(names: pa.StringArray) -> Iterator[tuple[str, Ints]]:
+    """Each name and its places."""
+    coded = names.dictionary_encode()
+    codes = coded.indices.to_numpy()
+    for number, name in enumerate(coded.dictionary.to_pylist()):
+        yield name, np.flatnonzero(codes == number)
 
-    def __missing__(self, name: str) -> npt.DTypeLike:
-        return np.int8
 
-
-def _dtypes(fields: Schema) -> Mapping[str, npt.DTypeLike]:
-    return _Dtypes({f.name: numpy_type(f.type) or np.object_ for f in fields})
+def _kind(dtype: DataType) -> str:
+    """Under which name constants of a type are written."""
+    if dtype.name == "STRING":
+        return "text"
+    return "number" if dtype.is_float else "integer"
