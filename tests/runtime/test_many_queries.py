@@ -10,7 +10,7 @@ import pytest
 
 from thalweg.errors import DuplicateName
 from thalweg.plan.standing import standing_filter
-from thalweg.runtime.members import SHARED
+from thalweg.runtime.members import FILTERS
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.runner import Runner
 
@@ -103,7 +103,7 @@ def test_sharing_changes_no_row(seed: int) -> None:
         made.close()
     agree(alone, shared)
     state = shared.session.coordinator.state
-    cohorts = [name for name in state.queries if name.startswith(SHARED)]
+    cohorts = [name for name in state.queries if name.startswith(FILTERS)]
     assert len(shared.session.members.by_name) > 20
     assert len(cohorts) <= 2, "those that have come equally far go on as one"
     assert sum(map(len, results(shared).values())) > 100

@@ -14,12 +14,13 @@ SHARE = "auto"
 class QueryOptions:
     """WITH (...) of a query. Options steer how a query runs, never what it answers, except
     `history`, which says how much of the past it sees. `profile` is the share of rows that are
-    asked all predicates of a conjunction. A query that only filters a stream may be run together
+    asked all predicates of a conjunction. With `materialize` a query only answers when it is
+    invoked. A query that only filters a stream may be run together
     with others of the kind: `share` is on, off, or auto, which is when there are many."""
 
     filters: str = "auto"
     joins: str = "auto"
-    materialize: str = "auto"
+    materialize: str | None = None
     constraints: str = "exact"
     history: str | None = None
     unbounded: bool = False

@@ -33,6 +33,8 @@ def route_block(
     leaves, grouping = block.leaves, block.grouping
     if kind is EmitKind.RSTREAM:
         return Routing(RoutingKind.SINGLE, reason="RSTREAM repeats the whole relation")
+    if block.is_static:
+        return Routing(RoutingKind.SINGLE, reason="it reads tables alone")
     classes = KeyClasses(leaves, predicates)
     # a table that changes meets the streams as a stream does, though every task has all of it
     streams = [i for i, leaf in enumerate(leaves) if not leaf.is_table or leaf.changes]

@@ -49,11 +49,26 @@ def standing_filter(plan: QueryPlan) -> StandingFilter | None:
     if not isinstance(block, Block) or len(block.leaves) != 1 or not _is_plain(block):
         return None
     leaf = block.leaves[0]
-    if not _is_bare(leaf):
+    if not _is_bare(leaf) or not all(isinstance(c.expr, Column) for c in block.columns):
         return None
     columns = [(c.name, c.expr) for c in block.columns]
+    return _asked(leaf, tuple((n, leaf.bare(e.name)) for n, e in columns if isinstance(e, Column)))
+
+
+def where_filter(plan: QueryPlan) -> StandingFilter | None:
+    """What a query over windows of one stream asks of each row, whenever it comes."""
+    leaves = plan.leaves
+    if len(leaves) != 1 or not isinstance(plan.relations[0], Block):
+        return None
+    leaf = leaves[0]
+    if leaf.is_table or leaf.members or not isinstance(leaf.window, TimeWindow):
+        return None
+    return _asked(leaf, ())
+
+
+def _asked(leaf: Leaf, columns: tuple[tuple[str, str], ...]) -> StandingFilter | None:
     predicates = leaf.filters + leaf.hints
-    if not all(isinstance(e, Column) for _, e in columns) or any(map(_is_opaque, predicates)):
+    if any(map(_is_opaque, predicates)):
         return None
     asked = [_own(leaf, p.expr) for p in predicates]
     compared = [(_comparison(e), e) for e in asked]
@@ -61,7 +76,7 @@ def standing_filter(plan: QueryPlan) -> StandingFilter | None:
         leaf.relation,
         tuple(c for c, _ in compared if c is not None),
         tuple(e for c, e in compared if c is None),
-        tuple((n, leaf.bare(e.name)) for n, e in columns if isinstance(e, Column)),
+        columns,
     )
 
 

@@ -31,6 +31,7 @@ from thalweg.exec.step import StepResult, StepTask
 from thalweg.exec.tactics import Seen
 from thalweg.exec.upkeep import FoldResult, MergeResult
 from thalweg.plan.catalog import SYSSTREAM, Catalog
+from thalweg.plan.expr import Expr
 from thalweg.plan.physical import Leaf, QueryPlan
 from thalweg.plan.query import QueryOptions
 from thalweg.runtime import watermarks
@@ -49,8 +50,9 @@ from thalweg.runtime.limits import enforce
 from thalweg.runtime.report import EpochReport as EpochReport
 from thalweg.runtime.report import growth, state_bytes, tallies
 from thalweg.runtime.requests import Requests
-from thalweg.runtime.results import forget_results
+from thalweg.runtime.results import forget_kept, forget_results
 from thalweg.runtime.retention import (
+    ASLEEP,
     fold_tasks,
     forget_emitted,
     low_water,
@@ -102,7 +104,8 @@ class Coordinator:
         self._dropped: list[str] = []
         self.requests = Requests()
         self.before_commit: list[Callable[[], None]] = []
-        self.roll_of: Callable[[str], Roll | None] = lambda name: None
+        self.rest: dict[str, dict[str, Expr]] = {}
+        """What members of cohorts ask beyond comparisons."""
         self.share_from = SHARE_FROM
         """How many queries that only filter a stream are run each by itself."""
         self.slice_rows = SLICE_ROWS
@@ -143,7 +146,7 @@ class Coordinator:
         query = self.state.queries[name]
         is_silent = query.frontier < query.silent_until
         cut = query.silent_until if is_silent else query.frontier
-        self._drop_state(query)
+        self.drop_state(query)
         query.text, query.orders = text, []
         for stream in streams_of(plan):
             self.state.streams.setdefault(stream, StreamState())
@@ -152,7 +155,7 @@ class Coordinator:
             query.replaces = query.replaces or not is_silent
         self.replan(name, plan, options)
 
-    def _drop_state(self, query: QueryState) -> None:
+    def drop_state(self, query: QueryState) -> None:
         self._dropped += [f for slot in query.slots.values() for p in slot for f in p.files]
         self._dropped += [p[0] for p in query.filling]
         query.slots, query.filling = {}, []
@@ -162,7 +165,7 @@ class Coordinator:
     def remove_query(self, name: str) -> None:
         """Forget a query and everything that was kept for it alone."""
         query = self.state.queries.pop(name)
-        self._drop_state(query)
+        self.drop_state(query)
         self._dropped += [p[0] for p in (*query.rejects, *query.base, *query.roll)]
         self.forget_outputs(name)
         self.plans.pop(name, None)
@@ -390,6 +393,8 @@ class Coordinator:
         batches: list[list[Job]] = [[] for _ in range(self.parts)]
         single = 0
         for name, until in moving.items():
+            if self.state.queries[name].mode in ASLEEP:
+                continue  # it works when it is invoked
             tasks = self._tasks(name, until, number)
             for i, task in enumerate(tasks):
                 place = (single if len(tasks) == 1 else i) % self.parts
@@ -423,10 +428,17 @@ class Coordinator:
                 _floors(plan, query, packs),
                 self.adaptation.tactics(name, number, i, len(ranges)),
                 self.common,
-                self.roll_of(name),
+                self._roll(name),
             )
             for i, own in enumerate(ranges)
         ]  # fmt: skip
+
+    def _roll(self, name: str) -> Roll | None:
+        query = self.state.queries[name]
+        if not query.roll:
+            return None
+        packs = tuple(PackMeta.from_json(p) for p in query.roll)
+        return Roll(packs, tuple(query.struck), tuple(self.rest.get(name, {}).items()))
 
     def _visible(self, plan: QueryPlan, i: int, query: QueryState) -> tuple[PackMeta, ...]:
         leaf = plan.leaves[i]
@@ -571,6 +583,7 @@ class Coordinator:
         for name, query in self.state.queries.items():
             if name in self.plans:
                 self._dropped += forget_emitted(self.plans[name], query)
+        self._dropped += forget_kept(self.state)
         for name, stream in self.state.streams.items():
             if name not in self.catalog.streams:
                 continue

@@ -21,9 +21,11 @@ from thalweg.runtime.state import FAILED, PAUSED
 
 if TYPE_CHECKING:
     from thalweg.runtime.session import Prepared, Query
+    from thalweg.runtime.standing import Standing
 
 T = TypeVar("T")
 VIEW = "view:"
+AUTO = "auto"
 
 
 class Management:
@@ -40,6 +42,7 @@ class Management:
     known_query: Callable[[str], Query]
     unfold: Callable[[str], None]
     members: Members
+    standing: Standing
 
     @property
     def catalog(self) -> Catalog:
@@ -85,6 +88,7 @@ class Management:
         if name in self.members.by_name:
             self.members.leave(name)
         else:
+            self.standing.leave(name)
             self.coordinator.remove_query(name)
         del self.queries[name]
         self.reads.pop(name, None)
@@ -160,9 +164,23 @@ class Management:
         self.coordinator.state.queries[query.name].altered |= changes
         query.known = replace(query.bound, options=replace(query.bound.options, **changes))
         query.limit()
+        if "materialize" in changes:
+            self._materialized(query)
         if changes.keys() & {"filters", "profile"}:
             plan = query.session.physical(query.bound)
             self.coordinator.replan(query.name, plan, query.bound.options)
+
+    def _materialized(self, query: Query) -> None:
+        """Another way to be answered, of a query that answers when invoked."""
+        if not self.coordinator.state.queries[query.name].mode:
+            raise ConfigError(
+                f"query {query.name} emits its changes",
+                remedy="drop it and create it WITH (materialize = ...)",
+            )
+        self.standing.refuse(query.name, query.bound)
+        wanted = query.bound.options.materialize
+        if wanted is not None and wanted != AUTO:
+            self.standing.switch(query.name, wanted)
 
     def _alter_window(self, query: Query, statement: ast.AlterQuery, text: str) -> None:
         """Another window over one source: the query's text with the new one in its place."""
@@ -185,10 +203,14 @@ class Management:
         self._refuse_while_read(query.name, "changed")
         prepared = prepared.again() if prepared.is_outdated else prepared
         self.unfold(query.name)
+        mode = self.coordinator.state.queries[query.name].mode
+        self.standing.leave(query.name)
         self.coordinator.replace_query(
             query.name, prepared.text, prepared.plan, prepared.bound.options
         )
         self.coordinator.state.queries[query.name].altered = {}
+        if mode:
+            self.standing.switch(query.name, mode)
         query.text, query.known = prepared.text, prepared.bound
         query.limit()
         self.reads[query.name] = frozenset(prepared.reads)

@@ -22,7 +22,6 @@ from thalweg.exec.many.roll import (
     REST,
     TEXT,
     Entry,
-    Roll,
     write_roll,
     write_rows,
 )
@@ -32,9 +31,9 @@ from thalweg.plan.query import QueryOptions
 from thalweg.plan.standing import StandingFilter, standing_filter
 from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.state import RUNNING, QueryState
-from thalweg.store.packs import PackMeta
 
-SHARED = "__filters:"
+FILTERS, WHERES = "__filters:", "__where:"
+"""Cohorts of queries that put out what they filter, and of conditions that others ask about."""
 MOST_PACKS = 8
 MOST_STRUCK = 1_000
 Membership = tuple[int, str, list[tuple[str, str]]]
@@ -42,13 +41,8 @@ Planner = Callable[[str], QueryPlan]
 Bound = Callable[[str], StandingFilter | None]
 
 
-def outputs_of(stream: str) -> str:
-    """The name under which the results of a stream's members are kept."""
-    return f"{SHARED}{stream}"
-
-
 def stream_of(cohort: str) -> str:
-    return cohort.removeprefix(SHARED).rsplit(":", 1)[0]
+    return cohort.split(":", 1)[1].rsplit(":", 1)[0]
 
 
 def whole_stream(stream: str) -> str:
@@ -79,25 +73,32 @@ class _Coming:
 
 
 class Members:
-    """All members by name. `planned` plans a query's text, `bound` tells what it filters by."""
+    """All members of one kind by name. `planned` plans a query's text, `bound` tells what it
+    filters by."""
 
-    def __init__(self, coordinator: Coordinator, planned: Planner, bound: Bound) -> None:
+    def __init__(self, kind: str, coordinator: Coordinator, planned: Planner, bound: Bound) -> None:
+        self.kind = kind
         self.coordinator = coordinator
         self.by_name: dict[str, Member] = {}
         self._planned = planned
         self._bound = bound
         self._coming: dict[tuple[str, str | None], _Coming] = {}
-        self._rest: dict[str, dict[str, Expr]] = {}
         coordinator.before_commit.append(self.settle)
-        coordinator.roll_of = self.roll_of
+
+    def outputs(self, stream: str) -> str:
+        """The name under which the results of a stream's members are kept."""
+        return f"{self.kind}{stream}"
+
+    def cohorts(self) -> list[tuple[str, QueryState]]:
+        queries = self.coordinator.state.queries
+        return [(n, q) for n, q in list(queries.items()) if n.startswith(self.kind)]
 
     # -- opening -----------------------------------------------------------------------------
 
     def load(self) -> None:
         """Who is on the rolls of a path."""
-        for cohort, query in self.coordinator.state.queries.items():
-            if query.roll:
-                self._load(cohort, query)
+        for cohort, query in self.cohorts():
+            self._load(cohort, query)
 
     def _load(self, cohort: str, query: QueryState) -> None:
         struck = set(query.struck)
@@ -112,8 +113,8 @@ class Members:
 
     def resume(self) -> None:
         """Let the cohorts of an earlier run go on, once their streams are there."""
-        for cohort, query in list(self.coordinator.state.queries.items()):
-            if cohort.startswith(SHARED) and cohort not in self.coordinator.plans:
+        for cohort, query in self.cohorts():
+            if cohort not in self.coordinator.plans:
                 plan = self._planned(query.text)
                 self.coordinator.replan(cohort, plan, QueryOptions())
                 self._ask_again(cohort, query)
@@ -139,7 +140,7 @@ class Members:
         number = state.next_member
         state.next_member += 1
         self._coming[key].entries.append(Entry(number, name, text, text, found))
-        member = Member(number, name, text, text, f"{SHARED}{found.stream}:")
+        member = Member(number, name, text, text, f"{self.kind}{found.stream}:")
         self.by_name[name] = member
         return member
 
@@ -157,7 +158,7 @@ class Members:
     ) -> None:
         """A cohort of those that came together."""
         coordinator = self.coordinator
-        cohort = f"{SHARED}{stream}:{entries[0].id}"
+        cohort = f"{self.kind}{stream}:{entries[0].id}"
         options = QueryOptions(history=history)
         coordinator.add_query(cohort, whole_stream(stream), plan, options)
         query = coordinator.state.queries[cohort]
@@ -169,18 +170,10 @@ class Members:
 
     def _file(self, stream: str) -> str:
         epoch = self.coordinator.state.epoch + 1
-        return f"q/{SHARED}{stream}-{epoch}-{uuid.uuid4().hex[:12]}.arrow"
+        return f"q/{self.kind}{stream}-{epoch}-{uuid.uuid4().hex[:12]}.arrow"
 
     def _ask(self, cohort: str, rest: Iterable[Expr]) -> None:
-        self._rest.setdefault(cohort, {}).update({str(e): e for e in rest})
-
-    def roll_of(self, cohort: str) -> Roll | None:
-        """What a step of a cohort has to know; None for other queries."""
-        query = self.coordinator.state.queries[cohort]
-        if not query.roll:
-            return None
-        packs = tuple(PackMeta.from_json(p) for p in query.roll)
-        return Roll(packs, tuple(query.struck), tuple(self._rest.get(cohort, {}).items()))
+        self.coordinator.rest.setdefault(cohort, {}).update({str(e): e for e in rest})
 
     def as_left(self, member: Member, plan: QueryPlan) -> Membership:
         """What must be known of a membership to read its results."""
@@ -205,16 +198,16 @@ class Members:
         """Nobody is left: the stream's results go with the last cohort."""
         stream = stream_of(cohort)
         self.coordinator.remove_query(cohort)
-        self._rest.pop(cohort, None)
-        if not any(c.startswith(f"{SHARED}{stream}:") for c in self.coordinator.state.queries):
-            self.coordinator.forget_outputs(outputs_of(stream))
+        self.coordinator.rest.pop(cohort, None)
+        if not any(stream_of(c) == stream for c, _ in self.cohorts()):
+            self.coordinator.forget_outputs(self.outputs(stream))
 
     # -- upkeep ------------------------------------------------------------------------------
 
     def _unite(self) -> None:
         first: dict[str, str] = {}
-        for cohort, query in list(self.coordinator.state.queries.items()):
-            if not query.roll or query.status != RUNNING:
+        for cohort, query in self.cohorts():
+            if query.status != RUNNING:
                 continue
             main = first.setdefault(stream_of(cohort), cohort)
             if main != cohort and self._go_together(main, cohort):
@@ -243,7 +236,8 @@ class Members:
         two.roll, two.struck = [], []
         for key, count in two.counts.items():
             one.counts[key] = one.counts.get(key, 0) + count
-        self._rest.setdefault(main, {}).update(self._rest.pop(other, {}))
+        rest = self.coordinator.rest
+        rest.setdefault(main, {}).update(rest.pop(other, {}))
         self.coordinator.remove_query(other)
         for member in self.by_name.values():
             if member.cohort == other:

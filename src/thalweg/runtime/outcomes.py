@@ -23,13 +23,14 @@ from thalweg.runtime.beginnings import rows_since
 from thalweg.runtime.components import components
 from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.coverage import coverage
-from thalweg.runtime.members import Members, Membership, outputs_of
+from thalweg.runtime.members import Members, Membership
 from thalweg.runtime.state import RUNNING
 from thalweg.store.packs import TIME, PackMeta, with_times
 from thalweg.store.storage import Storage
 
 if TYPE_CHECKING:
     from thalweg.runtime.session import Query
+    from thalweg.runtime.standing import Standing
 
 
 class Outcomes:
@@ -39,6 +40,7 @@ class Outcomes:
     storage: Storage
     queries: dict[str, Query]
     members: Members
+    standing: Standing
 
     def results_of(self, name: str) -> pa.Table:
         schema = self.queries[name].schema
@@ -62,7 +64,7 @@ class Outcomes:
             return []
         number, stream, columns = membership
         tables = []
-        for packs in self._put_out(outputs_of(stream)):
+        for packs in self._put_out(self.members.outputs(stream)):
             for pack in packs:
                 table = self.storage.read_table(pack.name)
                 rows = wanted_by(table, number)
@@ -113,8 +115,13 @@ class Outcomes:
 
     def invoked(self, name: str, at: int | None = None) -> pa.Table:
         """The answer, with its status and coverage in the schema's metadata."""
-        rows = self.answer_of(name, at).rows()
-        covered = coverage(self.queries[name].plan, self.coordinator.state.queries[name], at)
+        query = self.coordinator.state.queries.get(name)
+        if query is not None and query.mode:
+            rows = self.standing.answer(name, at)
+        else:
+            rows = self.answer_of(name, at).rows()
+        assert query is not None
+        covered = coverage(self.queries[name].plan, query, at)
         told = {"status": covered.status, "coverage": str(covered.share)}
         if covered.since is not None:
             told["since"] = format_instant(covered.since)

@@ -23,6 +23,7 @@ from thalweg.store.leases import leases
 from thalweg.store.packs import TIME, PackMeta, write_pack
 from thalweg.store.storage import Storage
 
+KEPT = "__where:"
 FOLD_AT = 16  # so many epochs of a relation's changes are added to the base at once
 
 
@@ -43,7 +44,11 @@ def forget_results(
     due: dict[str, list[str]] = {}
     for key in state.outputs:
         name, epoch = key.rsplit("/", 1)
-        if epoch in old and int(epoch) <= waited.get(name, int(epoch)):
+        if (
+            epoch in old
+            and not name.startswith(KEPT)
+            and int(epoch) <= waited.get(name, int(epoch))
+        ):
             due.setdefault(name, []).append(key)
     gone: list[str] = []
     for name, keys in due.items():
@@ -63,6 +68,20 @@ def forget_results(
             state.queries[name].forgotten = max(state.queries[name].forgotten, last)
     kept = {key.rsplit("/", 1)[1] for key in state.outputs}
     state.clocks = {e: c for e, c in state.clocks.items() if e not in old or e in kept}
+    return gone
+
+
+def forget_kept(state: EngineState) -> list[str]:
+    """What conditions have let through is kept for as long as the stream itself."""
+    gone: list[str] = []
+    for key in [k for k in state.outputs if k.startswith(KEPT)]:
+        stream = key.removeprefix(KEPT).rsplit("/", 1)[0]
+        since = state.streams[stream].kept_since
+        packs = [(p, PackMeta.from_json(p).max_ts >= since) for p in state.outputs[key]]
+        gone += [p[0] for p, stays in packs if not stays]
+        state.outputs[key] = [p for p, stays in packs if stays]
+        if not state.outputs[key]:
+            del state.outputs[key]
     return gone
 
 

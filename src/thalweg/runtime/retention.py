@@ -19,6 +19,8 @@ from thalweg.plan.physical import Block, Leaf, QueryPlan, Reading, Sequenced
 from thalweg.runtime.state import EngineState, QueryState, StreamState
 from thalweg.store.packs import Key, PackMeta
 
+ASLEEP = ("none", "p")
+"""Modes of queries that work when they are invoked."""
 FAN_IN = 8
 SMALLEST_TIER = 4096
 MOST_UNEVEN = 4 * FAN_IN
@@ -171,6 +173,8 @@ def needed_since(reading: Reading, leaf: Leaf, query: QueryState) -> int:
     frontier = query.frontier
     if not isinstance(leaf.window, TimeWindow) or isinstance(reading, Sequenced):
         return frontier
+    if query.mode in ASLEEP and leaf.window.is_endless:  # its rows are fetched at an invocation
+        return BEFORE_TIME if leaf.window.since is None else leaf.window.since
     floor = query.floors.get(leaf.relation, BEFORE_TIME)
     if leaf.window.is_endless:
         changing = sum(not other.is_table and not other.is_static for other in reading.leaves)

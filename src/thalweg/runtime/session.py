@@ -58,10 +58,11 @@ from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.coverage import COMPLETE, Coverage, coverage
 from thalweg.runtime.definitions import STREAM, described, described_before
 from thalweg.runtime.management import Management
-from thalweg.runtime.members import SHARED, Members
+from thalweg.runtime.members import FILTERS, Members
 from thalweg.runtime.outcomes import Outcomes, described_schema, output_schema
 from thalweg.runtime.shapes import arrow_fields, normalized, refuse_reserved
 from thalweg.runtime.sinks import ConsoleSink, FilesSink, FunctionSink, Sink, TableSink
+from thalweg.runtime.standing import Standing
 from thalweg.runtime.state import FAILED, RUNNING, QueryState
 from thalweg.runtime.tables import Tables
 from thalweg.store.storage import Storage
@@ -109,6 +110,11 @@ class Query:
     def results(self) -> pa.Table:
         """Everything emitted so far: the columns, `__ts`, and `__sign` for relations."""
         self._raise_if_failed()
+        if self.session.known_state(self.name).mode:
+            raise ConfigError(
+                f"query {self.name} answers when it is invoked",
+                remedy="use invoke(); without materialize a query emits changes",
+            )
         return self.session.results_of(self.name)
 
     def rejects(self) -> pa.Table:
@@ -214,11 +220,13 @@ class Session(Outcomes, Management):
     default_idle: int | None = DEFAULT_IDLE
     function_deadline: float | None = USER_FUNCTION_DEADLINE
     members: Members = field(init=False)
+    standing: Standing = field(init=False)
     _filters: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self.members = Members(self.coordinator, self._planned, self._filter)
+        self.members = Members(FILTERS, self.coordinator, self.planned, self._filter)
         self.members.load()
+        self.standing = Standing(self)
 
     @property
     def tables(self) -> Tables:
@@ -399,6 +407,7 @@ class Session(Outcomes, Management):
         if known is not None and known.altered and same_text(known.text, statement.text):
             bound = replace(bound, options=replace(bound.options, **known.altered))
         plan = plan_query(bound, names)
+        self.standing.refuse(name, bound)
         return Prepared(name, statement.text, bound, plan, names.asked, statement, script, self)
 
     def _refuse_taken(self, name: str, text: str) -> None:
@@ -431,6 +440,7 @@ class Session(Outcomes, Management):
         query = Query(name, text, self, callback, known=bound)
         query.sinks = self._sinks(query)
         self.coordinator.add_query(name, text, prepared.plan, bound.options)
+        self.standing.come(name, bound)
         self.coordinator.state.queries[name].schema = described_schema(query.schema)
         query.limit()
         self.queries[name] = query
@@ -471,16 +481,17 @@ class Session(Outcomes, Management):
         self.catalog.views[name] = ViewDef(name, text)
         return self.queries[name]
 
-    def _planned(self, text: str) -> QueryPlan:
+    def planned(self, text: str) -> QueryPlan:
         return self.physical(self.bind(text))
 
     def _filter(self, text: str) -> StandingFilter | None:
-        return standing_filter(self._planned(text))
+        return standing_filter(self.planned(text))
 
     def resume_members(self) -> None:
         """Members of an earlier run."""
         try:
             self.members.resume()
+            self.standing.wheres.resume()
         except ThalwegError as error:
             raise ConfigError(
                 f"queries of an earlier run cannot go on: {error.message}",
@@ -593,8 +604,17 @@ class Session(Outcomes, Management):
 
     def catch_up(self, name: str) -> None:
         """Let a query go through the past it has still to see."""
-        while self.known_state(name).behind and self.known_state(name).status == RUNNING:
+        if self.standing.is_uncommitted(name):
+            self.coordinator.save(self.coordinator.state.clock)
+        while self.is_behind(name):
             self.coordinator.epoch([], clock=self.coordinator.state.clock)
+
+    def is_behind(self, name: str) -> bool:
+        """Whether it has still to go through the past, and does."""
+        query = self.known_state(name)
+        if query.status != RUNNING:
+            return False
+        return self.standing.is_behind(name) if query.mode else query.behind
 
     def create_stream(self, definition: StreamDef) -> StreamDef:
         return self.define_stream(definition)
@@ -669,7 +689,7 @@ class Session(Outcomes, Management):
 
     def _registered(self) -> list[dict[str, Any]]:
         state = self.coordinator.state
-        own = [(n, q.text, q) for n, q in list(state.queries.items()) if not n.startswith(SHARED)]
+        own = [(n, q.text, q) for n, q in list(state.queries.items()) if not n.startswith("__")]
         cohorts = state.queries
         own += [
             (m.name, m.text, cohorts.get(m.cohort) or QueryState(m.text))

@@ -73,7 +73,8 @@ class QueryState:
     What it emits before `silent_until` is not output: the changes of a relation are added up in
     `filling`, which then becomes its base, or, where a version of the query `replaces` another, its
     next output. A cohort (see `runtime/members.py`) has a `roll` of members, some of them `struck`
-    off; a query that `was_member` has earlier results among theirs."""
+    off; a query that `was_member` has earlier results among theirs. A query that speaks only when
+    it is invoked has a `mode` (see `runtime/invocations.py`), since the epoch `decided`."""
 
     text: str
     first_seq: int = 0
@@ -104,6 +105,9 @@ class QueryState:
     roll: list[Described] = field(default_factory=list)
     struck: list[int] = field(default_factory=list)
     was_member: Any = None
+    mode: str = ""
+    invocations: int = 0
+    decided: int = 0
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -136,6 +140,9 @@ class QueryState:
             "roll": list(self.roll),
             "struck": list(self.struck),
             "was_member": self.was_member,
+            "mode": self.mode,
+            "invocations": self.invocations,
+            "decided": self.decided,
         }
 
     @staticmethod

@@ -27,7 +27,6 @@ from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.listeners import Listener, Listeners
 from thalweg.runtime.logwriter import LogWriter
 from thalweg.runtime.loop import EpochLoop
-from thalweg.runtime.members import SHARED
 from thalweg.runtime.opening import claim, load_state, release, sweep
 from thalweg.runtime.pushing import Pusher
 from thalweg.runtime.session import Callback, Query
@@ -259,7 +258,7 @@ class Engine(Inputs):
         """Queries of an earlier run go on by themselves once their streams are there."""
         self.session.resume_members()
         for name, query in list(self.session.coordinator.state.queries.items()):
-            if name not in self.session.queries and not name.startswith(SHARED):
+            if name not in self.session.queries and not name.startswith("__"):
                 try:
                     self.session.query(query.text, name)
                 except ThalwegError as error:

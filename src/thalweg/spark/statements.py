@@ -17,7 +17,6 @@ from thalweg.plan.query import SinkSpec
 from thalweg.runtime.clock import wall_clock
 from thalweg.runtime.session import Query, Session
 from thalweg.runtime.sinks import Sink
-from thalweg.runtime.state import RUNNING
 from thalweg.spark import datasource
 from thalweg.spark.files import inferred_table, list_files, read_file
 from thalweg.spark.sinks import SparkSink
@@ -50,9 +49,9 @@ class EngineSession(Session):
         if not self.engine.is_running:
             super().catch_up(name)
             return
-        while self.known_state(name).behind and self.known_state(name).status == RUNNING:
-            if not self.engine.is_running:
-                return
+        if self.standing.is_uncommitted(name):
+            self.between_epochs(lambda: None)
+        while self.engine.is_running and self.is_behind(name):
             time.sleep(PATIENCE)
 
     def refresh_table(self, name: str) -> None:

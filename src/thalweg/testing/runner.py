@@ -206,7 +206,7 @@ class Runner:
         for name, table in old.catalog.tables.items():  # what was not committed is lost
             changes = self.session.tables.changes(name)
             old.catalog.tables[name] = replace(table, changes=changes)
-        self.session.members.resume()
+        self.session.resume_members()
         for name, query in old.queries.items():
             again = self.session.query(query.text, name, query.callback)
             query.session, query.text = again.session, again.text

@@ -1,0 +1,70 @@
+"""The plan of a query at one instant: its windows have become tables.
+
+What a window held at that instant is looked up by whoever runs the plan; with `judged`, rows have
+been asked the query's WHERE before, and it is not asked again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from thalweg.plan.catalog import Catalog
+from thalweg.plan.logical import (
+    Emit,
+    EmitKind,
+    Filter,
+    Node,
+    Scan,
+    TimeWindow,
+    Window,
+    transform,
+    walk,
+)
+from thalweg.plan.physical import QueryPlan
+from thalweg.plan.planner import plan_query
+from thalweg.plan.query import BoundQuery
+
+
+def has_snapshots(query: BoundQuery) -> bool:
+    """Whether its answer at an instant follows from which rows lie between which times."""
+    windows = [n for n in walk(query.root) if isinstance(n, Window)]
+    return query.root.kind is EmitKind.RELATION and all(
+        isinstance(w.window, TimeWindow) and _scanned(w) is not None for w in windows
+    )
+
+
+def snapshot_plan(query: BoundQuery, catalog: Catalog, judged: bool = False) -> QueryPlan:
+    """The query over tables in the place of its windows."""
+    root = transform(query.root, _as_table)
+    if judged:
+        root = transform(root, _unfiltered)
+    assert isinstance(root, Emit)
+    return plan_query(replace(query, root=root), catalog)
+
+
+def windows_of(query: BoundQuery) -> dict[str, TimeWindow]:
+    """By alias the windows that stand over streams."""
+    found = {}
+    for node in walk(query.root):
+        if isinstance(node, Window) and isinstance(node.window, TimeWindow):
+            scan = _scanned(node)
+            if scan is not None:
+                found[scan.alias] = node.window
+    return found
+
+
+def _scanned(window: Window) -> Scan | None:
+    below = window.input.input if isinstance(window.input, Filter) else window.input
+    return below if isinstance(below, Scan) else None
+
+
+def _as_table(node: Node) -> Node:
+    if isinstance(node, Window):
+        return node.input
+    if isinstance(node, Scan):
+        return replace(node, is_table=True)
+    return node
+
+
+def _unfiltered(node: Node) -> Node:
+    return node.input if isinstance(node, Filter) and isinstance(node.input, Scan) else node

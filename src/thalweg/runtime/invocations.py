@@ -1,0 +1,142 @@
+"""Queries that only answer when they are invoked, and how much of the work is done before.
+
+`none`: nothing; the rows in the windows are fetched and asked everything at the invocation. `p`:
+rows are asked the WHERE as they come, once for all queries with the same one, and fetched by whom
+they passed; windows, columns and groups are left for the invocation. `c`: the answer is kept up to
+date all the time. All three answer alike.
+
+Reference: Chandrasekaran and Franklin, Streaming Queries over Streaming Data (VLDB 2002).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.exec import windows
+from thalweg.exec.emit import SIGN
+from thalweg.exec.expressions import UserFunction
+from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME, Ints
+from thalweg.exec.many.matching import WANTED
+from thalweg.exec.share import task_ranges
+from thalweg.exec.step import StepTask, step
+from thalweg.plan.logical import TimeWindow
+from thalweg.plan.physical import Leaf, QueryPlan
+from thalweg.store import native
+from thalweg.store.packs import TIME, Pack, PackCache, PackMeta
+from thalweg.store.storage import MemoryStorage, Storage
+
+NONE, P, C = "none", "p", "c"
+CACHED_BYTES = 512 << 20
+
+
+def bounds(window: TimeWindow, instant: int) -> tuple[int, int]:
+    """The event times [low, high) that a window holds at an instant."""
+    at = np.array([instant], np.int64)
+    low = int(windows.earliest_alive(window, at)[0])
+    return low, int(windows.latest_started(window, at)[0]) + 1
+
+
+@dataclass(slots=True)
+class Answering:
+    """Fetches rows and evaluates snapshots, in this process."""
+
+    storage: Storage
+    cache: PackCache = field(init=False)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.cache = PackCache(self.storage, CACHED_BYTES)
+
+    def evaluate(
+        self,
+        plan: QueryPlan,
+        tables: Sequence[pa.Table],
+        functions: Mapping[str, UserFunction],
+    ) -> pa.Table | None:
+        """The answer of a plan over tables; None if it has no rows."""
+        memory = MemoryStorage()
+        packs = []
+        for i, table in enumerate(tables):
+            if TIME not in table.column_names:
+                table = table.append_column(TIME, pa.array(np.zeros(table.num_rows, np.int64)))
+            table = table.replace_schema_metadata(None)  # what it says of indexes is true no more
+            memory.write_table(f"t{i}", table.combine_chunks())
+            packs.append((PackMeta(f"t{i}", table.num_rows, 0, BEFORE_TIME, AFTER_TIME),))
+        ranges = task_ranges(plan, 1)[0]
+        task = StepTask("invoked", plan, BEFORE_TIME, 1, 0, tuple(packs), {}, ranges)
+        result = step(task, PackCache(memory), functions)
+        self.counts.update(result.counts)
+        found = [memory.read_table(p.name) for p in result.outputs]
+        return pa.concat_tables(found).drop_columns([TIME, SIGN]) if found else None
+
+    def rows_between(
+        self, packs: Sequence[PackMeta], columns: Sequence[str], low: int, high: int
+    ) -> Iterator[pa.Table]:
+        """Rows of a stream with low ≤ event time < high."""
+        for meta in packs:
+            if meta.max_ts < low or meta.min_ts >= high:
+                continue
+            pack = self.cache.open(meta.name)
+            rows = _between(pack, low, high)
+            self.counts["rows fetched"] += len(rows)
+            table = pack.table.select(list(columns))
+            yield table if len(rows) == len(pack) else table.take(pa.array(rows))
+
+    def rows_wanted(
+        self, packs: Sequence[PackMeta], member: int, columns: Sequence[str], low: int, high: int
+    ) -> Iterator[pa.Table]:
+        """Rows that a member wants, of the shared results."""
+        for meta in packs:
+            if meta.max_ts < low or meta.min_ts >= high:
+                continue
+            pack = self.cache.open(meta.name)
+            rows = self._wanted(pack, member)
+            if meta.min_ts < low or meta.max_ts >= high:
+                times = pack.ts[rows]
+                rows = rows[(times >= low) & (times < high)]
+            self.counts["rows fetched"] += len(rows)
+            if len(rows):
+                yield pack.table.select(list(columns)).take(pa.array(rows))
+
+    def _wanted(self, pack: Pack, member: int) -> Ints:
+        """Rows by who wants them, turned round once for a pack."""
+        key = ("wanted", pack.name)
+        found = self.cache.derived(key)
+        if found is None:
+            found = _by_member(pack.table)
+            self.cache.remember(key, found, sum(a.nbytes for a in found))
+        members, rows = found
+        low, high = np.searchsorted(members, (member, member + 1))
+        return rows[low:high]  # type: ignore[no-any-return]
+
+
+def _between(pack: Pack, low: int, high: int) -> Ints:
+    if pack.has_time_index:
+        return pack.rows_between(low, high)
+    return native.rows_between(pack.ts, low, high)  # type: ignore[no-any-return]
+
+
+def _by_member(table: pa.Table) -> tuple[Ints, Ints]:
+    """(member, row) of all rows, by member."""
+    members, rows, first = [], [], 0
+    for chunk in table.column(WANTED).chunks:
+        sets, kind = chunk.dictionary, chunk.indices.to_numpy()
+        offsets = sets.offsets.to_numpy().astype(np.int64)
+        count = np.diff(offsets)[kind]
+        row, at = native.expand_ranges(offsets[:-1][kind], count, int(count.sum()))
+        members.append(sets.values.to_numpy()[at])
+        rows.append(row + first)
+        first += len(chunk)
+    every, where = np.concatenate(members).astype(np.int64), np.concatenate(rows)
+    order = np.argsort(every, kind="stable")
+    return every[order], where[order]
+
+
+def columns_of(leaf: Leaf) -> list[str]:
+    """The stream's columns that a leaf reads."""
+    return [leaf.bare(f.name) for f in leaf.fields]

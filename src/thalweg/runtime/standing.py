@@ -1,0 +1,273 @@
+"""Registering, switching and asking queries that only answer when they are invoked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from thalweg.errors import ConfigError
+from thalweg.exec.frame import AFTER_TIME
+from thalweg.plan.logical import EmitKind, TimeWindow, format_instant
+from thalweg.plan.physical import Leaf, QueryPlan
+from thalweg.plan.query import BoundQuery
+from thalweg.plan.snapshots import has_snapshots, snapshot_plan, windows_of
+from thalweg.plan.standing import StandingFilter, where_filter
+from thalweg.plan.types import to_arrow
+from thalweg.runtime.answers import Answer
+from thalweg.runtime.beginnings import REPLAY, SEED, begin, beginning, streams_of
+from thalweg.runtime.invocations import NONE, Answering, C, P, bounds, columns_of
+from thalweg.runtime.members import WHERES, Members
+from thalweg.runtime.state import QueryState
+from thalweg.store.packs import PackMeta
+
+if TYPE_CHECKING:
+    from thalweg.runtime.session import Query, Session
+
+AUTO = "auto"
+DECIDE_EVERY = 16
+"""Epochs between two looks at how often a query under `auto` is invoked."""
+OFTEN = 1.0
+"""Invocations an epoch from which on the answer is kept up to date; without any, nothing is."""
+ATTEMPTS = 5
+
+
+class Standing:
+    """The part of a session that answers invocations."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.coordinator = session.coordinator
+        self.answering = Answering(session.storage)
+        self.wheres = Members(WHERES, self.coordinator, session.planned, self._condition)
+        self.wheres.load()
+        self._users: dict[str, set[str]] = {}
+        self._plans: dict[tuple[str, str, bool], QueryPlan] = {}
+        self._keys: dict[str, str] = {}
+        self.coordinator.before_commit.insert(0, self.decide)
+
+    def _condition(self, text: str) -> StandingFilter | None:
+        return where_filter(self.session.planned(text))
+
+    # -- coming, changing, going -------------------------------------------------------------
+
+    def refuse(self, name: str, bound: BoundQuery) -> None:
+        """Refuse what cannot be done, before anything is."""
+        wanted = bound.options.materialize
+        if wanted is None:
+            return
+        if bound.root.kind is not EmitKind.RELATION:
+            kind = bound.root.kind.value
+            raise ConfigError(
+                f"query {name} emits {kind}: there is nothing to invoke",
+                remedy=f"leave out materialize, or {kind}",
+            )
+        if bound.sink is not None:
+            raise ConfigError(
+                f"query {name} answers when it is invoked and puts nothing out",
+                remedy="leave out materialize, or INTO",
+            )
+        if wanted in (NONE, P) and wanted not in self.modes(bound):
+            raise ConfigError(
+                f"the answer of {name} does not follow from which rows its windows hold, or its "
+                "WHERE from single rows",
+                remedy="say materialize = 'c', or 'auto'",
+            )
+
+    def modes(self, bound: BoundQuery) -> tuple[str, ...]:
+        """How it could be answered, the least work in advance first."""
+        if not has_snapshots(bound) or self._has_changing_tables(bound):
+            return (C,)
+        plan = self.session.physical(bound)
+        return (NONE, C) if where_filter(plan) is None else (NONE, P, C)
+
+    def _has_changing_tables(self, bound: BoundQuery) -> bool:
+        tables = self.session.catalog.tables
+        return any(s.is_table and tables[s.relation].changes for s in bound.scans)
+
+    def come(self, name: str, bound: BoundQuery) -> None:
+        """Begin to answer for a query that has just been added."""
+        query = self.coordinator.state.queries[name]
+        wanted = bound.options.materialize
+        if query.mode:
+            if query.mode == P:
+                self._use(name, query.text)
+        elif wanted is not None:
+            usual = next(m for m in (P, C) if m in self.modes(bound))
+            self.switch(name, usual if wanted == AUTO else wanted)
+
+    def switch(self, name: str, mode: str) -> None:
+        """Another mode from here on; the answers stay the same."""
+        query, plan = self.coordinator.state.queries[name], self.coordinator.plans[name]
+        self.leave(name)
+        self.coordinator.drop_state(query)
+        streams = [self.coordinator.state.streams[s] for s in streams_of(plan)]
+        now = max(query.frontier, min((s.watermark for s in streams), default=query.frontier))
+        history = SEED if mode == C else REPLAY
+        given = beginning(plan, history, self.coordinator.state, now)
+        begin(query, given, self.coordinator.state, self.coordinator.storage)
+        query.mode, query.decided, query.invocations = mode, self.coordinator.state.epoch, 0
+        if mode == C:
+            query.silent_until = AFTER_TIME
+        else:
+            query.frontier, query.behind = now, False
+        if mode == P:
+            self._use(name, query.text)
+
+    def _use(self, name: str, text: str) -> None:
+        key = self._key(text)
+        if key not in self.wheres.by_name:
+            found = self._condition(text)
+            assert found is not None
+            self.wheres.admit(key, text, found, REPLAY)
+        self._users.setdefault(key, set()).add(name)
+
+    def leave(self, name: str) -> None:
+        """A condition that nobody asks about any more is forgotten."""
+        for key, users in list(self._users.items()):
+            users.discard(name)
+            if not users:
+                del self._users[key]
+                self.wheres.leave(key)
+
+    def decide(self) -> None:
+        """Under `auto`, look every so often at how often queries are invoked."""
+        state = self.coordinator.state
+        for name, query in list(state.queries.items()):
+            known = self.session.queries.get(name) if query.mode else None
+            if known is None or known.bound.options.materialize != AUTO:
+                continue
+            epochs = state.epoch - query.decided
+            if epochs >= DECIDE_EVERY:
+                self._decide(name, query, known, query.invocations / epochs)
+
+    def _decide(self, name: str, query: QueryState, known: Query, rate: float) -> None:
+        query.decided, query.invocations = self.coordinator.state.epoch, 0
+        possible = self.modes(known.bound)
+        wanted = NONE if not rate else (C if rate >= OFTEN else P)
+        if wanted in possible and wanted != query.mode:
+            self.switch(name, wanted)
+
+    # -- answering ---------------------------------------------------------------------------
+
+    def is_uncommitted(self, name: str) -> bool:
+        """Whether it came, or changed, after the last commit: what is committed does not know."""
+        query = self.coordinator.state.queries.get(name)
+        known = self.coordinator.committed.get("queries", {}).get(name, {})
+        return query is not None and query.mode != "" and known.get("mode") != query.mode
+
+    def is_behind(self, name: str) -> bool:
+        """Whether it, or the condition it asks about, has still to go through the past."""
+        queries = self.coordinator.state.queries
+        query = queries[name]
+        if query.mode != P:
+            return query.behind
+        member = self.wheres.by_name[self._key(query.text)]
+        cohort = queries.get(member.cohort)
+        return cohort is None or cohort.behind or cohort.frontier < query.frontier
+
+    def answer(self, name: str, at: int | None) -> pa.Table:
+        """The rows of the answer, at an instant or now. Files may go while they are read: then a
+        newer state is committed."""
+        query = self.coordinator.state.queries[name]
+        query.invocations += 1
+        for attempt in range(ATTEMPTS):
+            try:
+                return self._kept(name, at) if query.mode == C else self._fetched(name, at)
+            except FileNotFoundError:
+                if attempt == ATTEMPTS - 1:
+                    raise
+        raise AssertionError
+
+    def _kept(self, name: str, at: int | None) -> pa.Table:
+        if at is not None:
+            raise ConfigError(
+                f"of {name} only the current answer is kept",
+                remedy="say materialize = 'p' or 'none' for answers at other times",
+            )
+        answer = Answer(self.session.queries[name].schema)
+        for pack in self.coordinator.committed["queries"][name]["filling"]:
+            answer.add(self.session.storage.read_table(pack[0]))
+        return answer.rows()
+
+    def _fetched(self, name: str, at: int | None) -> pa.Table:
+        known = self.session.queries[name]
+        described = self.coordinator.committed["queries"][name]
+        instant = _instant(name, described["frontier"] - 1, at)
+        judged = described["mode"] == P
+        plan = self._plan(known, judged)
+        windows = windows_of(known.bound)
+        tables = []
+        for leaf in plan.leaves:
+            window = windows.get(leaf.alias)
+            if window is None:
+                found = self._table(leaf)
+            else:
+                found = self._held(leaf, window, instant, known.text if judged else None)
+            tables.append(self._together(leaf, list(found)))
+        rows = self.answering.evaluate(plan, tables, self.coordinator.functions)
+        answer = Answer(known.schema).schema
+        return answer.empty_table() if rows is None else rows.select(answer.names).cast(answer)
+
+    def _table(self, leaf: Leaf) -> Iterator[pa.Table]:
+        for pack in _metas(self.coordinator.committed["tables"][leaf.relation]):
+            yield self.session.storage.read_table(pack.name).select(columns_of(leaf))
+
+    def _held(
+        self, leaf: Leaf, window: TimeWindow, instant: int, judged: str | None
+    ) -> Iterator[pa.Table]:
+        """What a window holds at an instant; of rows `judged` before, those that passed the
+        condition of that text."""
+        stream = self.coordinator.committed["streams"][leaf.relation]
+        low, high = bounds(window, instant)
+        low, columns = max(low, stream["kept_since"]), columns_of(leaf)
+        if judged is None:
+            packs = _metas(stream["packs"])
+            return self.answering.rows_between(packs, columns, low, high)
+        number = self.wheres.by_name[self._key(judged)].id
+        return self.answering.rows_wanted(self._let_through(leaf), number, columns, low, high)
+
+    def _let_through(self, leaf: Leaf) -> list[PackMeta]:
+        """What conditions on a stream have let through."""
+        name = self.wheres.outputs(leaf.relation)
+        outputs = self.coordinator.committed.get("outputs", {})
+        return [m for k, ps in outputs.items() if k.rsplit("/", 1)[0] == name for m in _metas(ps)]
+
+    def _plan(self, query: Query, judged: bool) -> QueryPlan:
+        key = (query.name, query.text, judged)
+        if key not in self._plans:
+            self._plans[key] = snapshot_plan(query.bound, self.session.catalog, judged)
+        return self._plans[key]
+
+    def _together(self, leaf: Leaf, tables: list[pa.Table]) -> pa.Table:
+        if tables:
+            return pa.concat_tables(tables)
+        fields = [(leaf.bare(f.name), to_arrow(f.type)) for f in leaf.fields]
+        return pa.schema(fields).empty_table()
+
+    def _key(self, text: str) -> str:
+        if text not in self._keys:
+            found = self._condition(text)
+            assert found is not None
+            self._keys[text] = condition_key(found)
+        return self._keys[text]
+
+
+def _instant(name: str, now: int, at: int | None) -> int:
+    if at is not None and at > now:
+        raise ConfigError(
+            f"{name} knows nothing of {format_instant(at)} yet",
+            remedy=f"ask for {format_instant(now)} or earlier",
+        )
+    return now if at is None else at
+
+
+def condition_key(found: StandingFilter) -> str:
+    """Equal for conditions that say the same, in whatever order."""
+    said = sorted(f"{c.column} {c.operator} {c.constant!r}" for c in found.comparisons)
+    return " AND ".join([found.stream, *said, *sorted(map(str, found.rest))])
+
+
+def _metas(packs: list[list[Any]]) -> list[PackMeta]:
+    return [PackMeta.from_json(p) for p in packs]

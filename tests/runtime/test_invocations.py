@@ -1,0 +1,194 @@
+"""Queries that answer when they are invoked: the same answer however much is done before."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from thalweg.errors import ConfigError
+from thalweg.runtime.standing import DECIDE_EVERY
+from thalweg.testing.compare import difference, from_table
+from thalweg.testing.runner import Runner
+
+MODES = ("none", "p", "c", "auto")
+
+
+def rows(since: int, until: int) -> pa.Table:
+    rng = Random(since)
+    times = list(range(since, until))
+    return pa.table(
+        {
+            "k": pa.array([rng.randrange(4) for _ in times], pa.int64()),
+            "v": pa.array([None if rng.random() < 0.1 else rng.randrange(256) for _ in times],
+                          pa.int64()),
+            "x": pa.array([rng.random() for _ in times], pa.float64()),
+            "ts": pa.array(times, pa.timestamp("us", "UTC")),
+        }
+    )  # fmt: skip
+
+
+def runner(**how: Any) -> Runner:
+    made = Runner(**how)
+    made.stream("s", rows(0, 0), retain="1 hour")
+    return made
+
+
+def bag(table: pa.Table) -> Any:
+    at = pa.array([0] * table.num_rows, pa.timestamp("us", "UTC"))
+    return from_table(table.replace_schema_metadata(None).append_column("__ts", at))
+
+
+SNAPSHOT = "[FROM TIMESTAMP '1970-01-01 00:00:00.000010' TO TIMESTAMP '1970-01-01 00:00:00.000055']"
+LANDMARK = "[LANDMARK TIMESTAMP '1970-01-01 00:00:00.000030']"
+WINDOWS = ["[RANGE 29 MICROSECONDS]", "[NOW]", "[RANGE 20 MICROSECONDS SLIDE 7 MICROSECONDS]",
+           LANDMARK, SNAPSHOT, "[LANDMARK EVERY 40 MICROSECONDS]"]  # fmt: skip
+SHAPES = [
+    "SELECT k, v FROM s {} WHERE v > 60 AND k < 3",
+    "SELECT DISTINCT k FROM s {} WHERE v >= 200",
+    "SELECT k, count(*) AS n, sum(x) AS t, max(v) AS m FROM s {} WHERE v <> 7 GROUP BY k "
+    "HAVING count(*) > 1",
+    "SELECT count(*) AS n, avg(x) AS a FROM s {}",
+]
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_all_modes_answer_alike_at_every_instant(shape: str, window: str) -> None:
+    """priorart PS-2, PS-13, PS-1: snapshot, landmark and sliding windows, whenever invoked; the
+    reference is the query that emits its changes."""
+    text = shape.format(window)
+    made = runner(slice_rows=11)
+    options = "WITH (unbounded = true{})"
+    reference = made.query(f"{text} {options.format('')}", "reference")
+    early = {m: made.query(f"{text} {options.format(f', materialize = {m!r}')}", m) for m in MODES}
+    late: dict[str, Any] = {}
+    for since, until in ((0, 9), (9, 40), (40, 41), (41, 70), (70, 100)):
+        made.feed({"s": rows(since, until)})
+        if until == 41:
+            late = {
+                m: made.query(f"{text} {options.format(f', materialize = {m!r}')}", f"late_{m}")
+                for m in MODES
+            }
+            made.restart()
+        expected = bag(reference.invoke())
+        for name, query in {**early, **late}.items():
+            problem = difference(expected, bag(query.invoke()))
+            assert problem is None, f"{name} after {until}: {text}\n{problem}"
+    for query in (made.queries["none"], made.queries["p"]):
+        at = 80
+        problem = difference(bag(reference.invoke(at)), bag(query.invoke(at)))
+        assert problem is None, f"{query.name} at {at}: {text}\n{problem}"
+
+
+def test_invocations_ask_no_predicate() -> None:
+    """priorart PS-3: under p and c rows have been judged before, without any call in between."""
+    made = runner()
+    text = "SELECT k, v FROM s [RANGE 30 MICROSECONDS] WHERE v > 60 AND k < 3"
+    queries = {m: made.query(f"{text} WITH (materialize = '{m}')", m) for m in ("none", "p", "c")}
+    made.feed({"s": rows(0, 200)})
+    counts = made.session.standing.answering.counts
+    asked = {}
+    for mode, query in queries.items():
+        query.invoke()
+        counts.clear()
+        assert query.invoke().num_rows > 5
+        asked[mode] = sum(n for key, n in counts.items() if key.startswith("evaluations:"))
+    assert asked["none"] > 0
+    assert asked["p"] == asked["c"] == 0
+
+
+def test_one_condition_is_kept_once() -> None:
+    """priorart PS-2, PS-11: the same WHERE under several windows is one materialisation; another
+    WHERE is another; with the last who asks it goes."""
+    made = runner()
+    baseline = len(made.storage.listing("q"))
+    for i, window in enumerate(WINDOWS[:3]):
+        made.query(f"SELECT v FROM s {window} WHERE v > 60 AND k < 3 WITH (materialize = 'p')",
+                   f"a{i}")  # fmt: skip
+        made.query(f"SELECT k, count(*) AS n FROM s {window} WHERE k < 3 AND v > 60 GROUP BY k "
+                   "WITH (materialize = 'p')", f"b{i}")  # fmt: skip
+    assert len(made.session.standing.wheres.by_name) == 1
+    made.query("SELECT v FROM s [NOW] WHERE v > 61 AND k < 3 WITH (materialize = 'p')", "other")
+    assert len(made.session.standing.wheres.by_name) == 2
+    made.feed({"s": rows(0, 100)})
+    made.restart()
+    assert len(made.session.standing.wheres.by_name) == 2
+    made.queries["other"].drop()
+    assert len(made.session.standing.wheres.by_name) == 1
+    for name in list(made.queries):
+        made.queries[name].drop()
+    made.feed({"s": rows(100, 110)})
+    assert not made.session.coordinator.state.queries
+    assert not made.session.coordinator.state.outputs
+    assert len(made.storage.listing("q")) == baseline
+
+
+def test_what_is_let_through_is_kept_as_long_as_the_stream() -> None:
+    """priorart PS-9: rows beyond the largest window free their storage."""
+    made = Runner()
+    made.stream("s", rows(0, 0))
+    query = made.query(
+        "SELECT v FROM s [RANGE 19 MICROSECONDS] WHERE k < 3 WITH (materialize = 'p')", "q"
+    )
+    made.session.coordinator.results_retain = 0
+    for t in range(0, 300, 10):
+        made._clock = t
+        made.feed({"s": rows(t, t + 10)})
+        assert query.coverage.status == "COMPLETE"
+        assert len(made.session.coordinator.state.outputs) <= 5
+    now = 298
+    kept = [v for k, v, t in zip(*(pa.concat_tables([rows(t, t + 10) for t in range(0, 300, 10)])[c]
+            .to_pylist() for c in ("k", "v", "ts")), strict=True) if k < 3
+            and now - 19 <= int(pa.scalar(t, pa.timestamp("us", "UTC")).value) <= now]  # fmt: skip
+    assert sorted(query.invoke()["v"].to_pylist(), key=str) == sorted(kept, key=str)
+
+
+def test_auto_follows_how_often_it_is_invoked() -> None:
+    made = runner()
+    query = made.query(
+        "SELECT v FROM s [RANGE 9 MICROSECONDS] WHERE k < 3 WITH (materialize = 'auto')", "q"
+    )
+    plain = made.query("SELECT v FROM s [RANGE 9 MICROSECONDS] WHERE k < 3", "plain")
+
+    def mode() -> str:
+        return made.session.coordinator.state.queries["q"].mode
+
+    assert mode() == "p"
+    at = 0
+    for wanted, each in (("none", 0), ("c", 2), ("p", None), ("none", 0)):
+        for i in range(3 * DECIDE_EVERY):
+            made.feed({"s": rows(at, at + 2)})
+            at += 2
+            for _ in range(each if each is not None else int(i % 4 == 0)):
+                assert difference(bag(plain.invoke()), bag(query.invoke())) is None
+        assert mode() == wanted
+    made.sql("ALTER QUERY q SET (materialize = 'c')")
+    assert mode() == "c"
+    assert difference(bag(plain.invoke()), bag(query.invoke())) is None
+
+
+def test_refusals() -> None:
+    made = runner()
+    with pytest.raises(ConfigError, match="nothing to invoke"):
+        made.query("SELECT ISTREAM k FROM s [NOW] WITH (materialize = 'p')")
+    with pytest.raises(ConfigError, match="say materialize = 'c'"):
+        made.query("SELECT k FROM s [ROWS 3] WITH (materialize = 'none')")
+    with pytest.raises(ConfigError, match="say materialize = 'c'"):
+        made.query("SELECT k FROM s [NOW] WHERE k / v > 1 WITH (materialize = 'p')")
+    query = made.query("SELECT k FROM s [ROWS 3] WITH (materialize = 'auto')", "rows")
+    assert made.session.coordinator.state.queries["rows"].mode == "c"
+    with pytest.raises(ConfigError, match="use invoke"):
+        query.results()
+    made.feed({"s": rows(0, 10)})
+    with pytest.raises(ConfigError, match="only the current answer"):
+        query.invoke(3)
+    p = made.query("SELECT k FROM s [NOW] WITH (materialize = 'p')", "p")
+    with pytest.raises(ConfigError, match="knows nothing of"):
+        p.invoke(10_000)
+    emits = made.query("SELECT k FROM s [NOW]", "emits")
+    with pytest.raises(ConfigError, match="emits its changes"):
+        made.sql("ALTER QUERY emits SET (materialize = 'p')")
+    assert emits.results().num_rows == 0
