@@ -126,6 +126,32 @@ def test_one_condition_is_kept_once() -> None:
     assert len(made.storage.listing("q")) == baseline
 
 
+def test_aggregates_of_one_condition_share_a_tree() -> None:
+    """priorart PS-10, PS-11: windows of one WHERE share a tree, another WHERE has its own; answers
+    are those without trees."""
+    made = runner()
+    shape = (
+        "SELECT count(*) AS n, sum(v) AS t, avg(x) AS a, min(x) AS low, max(v) + 1 AS top, "
+        "count(v) AS c FROM s {} WHERE k < {} WITH (materialize = 'p', unbounded = true)"
+    )
+    queries = [made.query(shape.format(w, 3), f"q{i}") for i, w in enumerate(WINDOWS)]
+    other = made.query(shape.format(WINDOWS[0], 2), "other")
+    standing = made.session.standing
+    for since in range(0, 400, 40):
+        made.feed({"s": rows(since, since + 40)})
+        for query in (*queries, other):
+            standing.treed = True
+            by_tree = bag(query.invoke())
+            standing.treed = False
+            assert difference(bag(query.invoke()), by_tree) is None, query.text
+        if since == 0:
+            standing.treed = True
+    trees = standing.ranked.trees
+    assert trees == 2 * 2, "two columns, two conditions"
+    other.drop()
+    assert standing.ranked.trees == 2
+
+
 def test_what_is_let_through_is_kept_as_long_as_the_stream() -> None:
     """priorart PS-9: rows beyond the largest window free their storage."""
     made = Runner()

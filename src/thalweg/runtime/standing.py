@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from thalweg.errors import ConfigError
-from thalweg.exec.frame import AFTER_TIME
+from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME
 from thalweg.plan.logical import EmitKind, TimeWindow, format_instant
 from thalweg.plan.physical import Leaf, QueryPlan
 from thalweg.plan.query import BoundQuery
@@ -19,6 +19,7 @@ from thalweg.runtime.answers import Answer
 from thalweg.runtime.beginnings import REPLAY, SEED, begin, beginning, streams_of
 from thalweg.runtime.invocations import NONE, Answering, C, P, bounds, columns_of
 from thalweg.runtime.members import WHERES, Members
+from thalweg.runtime.ranked import Ranked, is_ranked
 from thalweg.runtime.state import QueryState
 from thalweg.store.packs import PackMeta
 
@@ -45,6 +46,9 @@ class Standing:
         self._users: dict[str, set[str]] = {}
         self._plans: dict[tuple[str, str, bool], QueryPlan] = {}
         self._keys: dict[str, str] = {}
+        self.ranked = Ranked()
+        self.treed = True
+        """Whether aggregates without groups are answered by trees."""
         self.coordinator.before_commit.insert(0, self.decide)
 
     def _condition(self, text: str) -> StandingFilter | None:
@@ -130,6 +134,7 @@ class Standing:
             if not users:
                 del self._users[key]
                 self.wheres.leave(key)
+                self.ranked.forget(key)
 
     def decide(self) -> None:
         """Under `auto`, look every so often at how often queries are invoked."""
@@ -198,6 +203,10 @@ class Standing:
         judged = described["mode"] == P
         plan = self._plan(known, judged)
         windows = windows_of(known.bound)
+        answer = Answer(known.schema).schema
+        if judged and self.treed and is_ranked(plan):
+            found = self._ranked(plan, known.text, windows, instant)
+            return found.select(answer.names).cast(answer)
         tables = []
         for leaf in plan.leaves:
             window = windows.get(leaf.alias)
@@ -207,8 +216,24 @@ class Standing:
                 found = self._held(leaf, window, instant, known.text if judged else None)
             tables.append(self._together(leaf, list(found)))
         rows = self.answering.evaluate(plan, tables, self.coordinator.functions)
-        answer = Answer(known.schema).schema
         return answer.empty_table() if rows is None else rows.select(answer.names).cast(answer)
+
+    def _ranked(
+        self, plan: QueryPlan, text: str, windows: Mapping[str, TimeWindow], instant: int
+    ) -> pa.Table:
+        """By the trees of its condition."""
+        leaf = plan.leaves[0]
+        key = self._key(text)
+        number = self.wheres.by_name[key].id
+        low, high = bounds(windows[leaf.alias], instant)
+        low = max(low, self.coordinator.committed["streams"][leaf.relation]["kept_since"])
+
+        def fetch(pack: PackMeta, columns: list[str]) -> pa.Table | None:
+            every = (BEFORE_TIME, AFTER_TIME)
+            found = list(self.answering.rows_wanted([pack], number, columns, *every))
+            return found[0] if found else None
+
+        return self.ranked.answer(plan, key, self._let_through(leaf), fetch, low, high)
 
     def _table(self, leaf: Leaf) -> Iterator[pa.Table]:
         for pack in _metas(self.coordinator.committed["tables"][leaf.relation]):

@@ -1,0 +1,162 @@
+"""Aggregates without groups, over any window of what one condition lets through.
+
+There is a tree (`synopses/ranked_tree.py`) for each condition and each column that is aggregated,
+whoever asks and under whichever window. Trees are soft: what has come since is added when somebody
+asks, what has left the stream goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.exec.expressions import evaluate
+from thalweg.exec.frame import BEFORE_TIME, Ints
+from thalweg.exec.vector import OVERFLOW, Vector, from_arrow, numpy_type
+from thalweg.plan.expr import Column, Expr
+from thalweg.plan.logical import NamedAggregate
+from thalweg.plan.physical import Block, QueryPlan
+from thalweg.plan.types import DataType
+from thalweg.store.packs import TIME, PackMeta
+from thalweg.synopses.ranked_tree import RankedTree, Summary
+
+_TAKES = ("count", "sum", "avg", "min", "max")
+_TREED = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
+Fetch = Callable[[PackMeta, list[str]], pa.Table | None]
+
+
+def is_ranked(plan: QueryPlan) -> bool:
+    """Whether a plan over one table only aggregates columns, all rows together."""
+    block = plan.root
+    if len(plan.relations) != 1 or not isinstance(block, Block) or len(block.leaves) != 1:
+        return False
+    leaf, grouping = block.leaves[0], block.grouping
+    if grouping is None or grouping.keys or leaf.filters or leaf.hints or block.top:
+        return False
+    return all(_is_simple(a) for a in grouping.aggregates)
+
+
+def _is_simple(aggregate: NamedAggregate) -> bool:
+    call = aggregate.call
+    if call.distinct or call.function not in _TAKES or len(call.arguments) > 1:
+        return False
+    if not call.arguments:
+        return True
+    argument = call.arguments[0]
+    return isinstance(argument, Column) and argument.type.name in _TREED
+
+
+@dataclass(slots=True)
+class _Ranks:
+    """What one condition lets through, in the order of time: when it came, and a tree over one
+    column of it. The first `gone` rows have left the stream."""
+
+    tree: RankedTree = field(default_factory=RankedTree)
+    times: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    gone: int = 0
+    seen: set[str] = field(default_factory=set)
+
+
+class Ranked:
+    """All trees by condition and column; rows alone are counted under a column without a name."""
+
+    def __init__(self) -> None:
+        self._ranks: dict[tuple[str, str], _Ranks] = {}
+
+    @property
+    def trees(self) -> int:
+        return sum(column != "" for _, column in self._ranks)
+
+    def forget(self, condition: str) -> None:
+        for key in [k for k in self._ranks if k[0] == condition]:
+            del self._ranks[key]
+
+    def answer(
+        self,
+        plan: QueryPlan,
+        condition: str,
+        packs: Sequence[PackMeta],
+        fetch: Fetch,
+        low: int,
+        high: int,
+    ) -> pa.Table:
+        """The answer over rows with low ≤ event time < high; `fetch` gives the rows of a pack that
+        the condition lets through."""
+        block = plan.root
+        assert isinstance(block, Block)
+        assert block.grouping is not None
+        leaf = block.leaves[0]
+        found = {}
+        for aggregate in block.grouping.aggregates:
+            argument = next(iter(aggregate.call.arguments), None)
+            column = leaf.bare(argument.name) if isinstance(argument, Column) else ""
+            ranks = self._grown(condition, column, argument, packs, fetch)
+            begin, end = (int(i) + ranks.gone for i in np.searchsorted(ranks.times, (low, high)))
+            if argument is None:
+                found[aggregate.name] = _one(aggregate.call.type, max(end - begin, 0))
+            else:
+                found[aggregate.name] = _vector(aggregate, ranks.tree.query(begin, end))
+        return _projected(block, found)
+
+    def _grown(
+        self,
+        condition: str,
+        column: str,
+        argument: Expr | None,
+        packs: Sequence[PackMeta],
+        fetch: Fetch,
+    ) -> _Ranks:
+        """The tree with everything that has come since the last time."""
+        ranks = self._ranks.setdefault((condition, column), _Ranks())
+        fresh = [p for p in packs if p.name not in ranks.seen]
+        for pack in sorted(fresh, key=lambda p: p.min_ts):
+            table = fetch(pack, [TIME] if argument is None else [column, TIME])
+            if table is not None:
+                table = table.sort_by([(TIME, "ascending")])
+                ranks.times = np.append(ranks.times, table.column(TIME).to_numpy())
+                if argument is not None:
+                    vector = from_arrow(table.column(column), argument.type)
+                    ranks.tree.append(np.asarray(vector.data), vector.valid)
+        ranks.seen = {p.name for p in packs}
+        oldest = min((p.min_ts for p in packs), default=BEFORE_TIME)
+        out = int(np.searchsorted(ranks.times, oldest))
+        ranks.times, ranks.gone = ranks.times[out:], ranks.gone + out
+        ranks.tree.evict(ranks.gone)
+        return ranks
+
+
+def _vector(aggregate: NamedAggregate, summary: Summary) -> Vector:
+    function, dtype = aggregate.call.function, aggregate.call.type
+    if function == "count":
+        return _one(dtype, summary.count)
+    value = {
+        "sum": summary.total, "avg": summary.mean, "min": summary.least, "max": summary.most
+    }[function]  # fmt: skip
+    found = _one(dtype, value)
+    if function == "sum" and summary.overflown:
+        found.errors = np.array([OVERFLOW], np.uint8)
+    return found
+
+
+def _one(dtype: DataType, value: float | None) -> Vector:
+    kind = numpy_type(dtype)
+    assert kind is not None
+    if value is None:
+        return Vector(dtype, np.zeros(1, kind), np.zeros(1, np.bool_))
+    return Vector(dtype, np.array([value], kind))
+
+
+def _projected(block: Block, found: dict[str, Vector]) -> pa.Table:
+    """HAVING and the columns, of the one row that there is."""
+    for predicate in block.having:
+        passed = evaluate(predicate.expr, found, 1, {})
+        if not (passed.usable & passed.data).all():
+            return pa.table({c.name: pa.nulls(0) for c in block.columns})
+    vectors = {c.name: evaluate(c.expr, found, 1, {}).stretch(1) for c in block.columns}
+    rows = {name: vector.to_arrow() for name, vector in vectors.items()}
+    if any(v.errors is not None and v.errors.any() for v in vectors.values()):
+        return pa.table({name: array.slice(0, 0) for name, array in rows.items()})
+    return pa.table(rows)

@@ -1,0 +1,1 @@
+"""Small stand-ins for many rows: each file one synopsis, with what it promises."""
