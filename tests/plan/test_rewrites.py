@@ -184,7 +184,7 @@ def executed(made: Runner, bound: BoundQuery) -> tuple[Counter[Any], Counter[Any
     """What the plan of a bound query emits, and what it rejects under which name."""
     session = made.session
     session.coordinator.add_query("q", bound.text, session.physical(bound), bound.options)
-    query = session.queries["q"] = Query("q", bound.text, bound, session)
+    query = session.queries["q"] = Query("q", bound.text, session, known=bound)
     made.run()
     return canonical(from_table(query.results())), rejections(query)
 

@@ -222,6 +222,7 @@ class Session(Outcomes, Management):
     members: Members = field(init=False)
     standing: Standing = field(init=False)
     _filters: Counter[str] = field(default_factory=Counter)
+    _unnamed: int = 0
 
     def __post_init__(self) -> None:
         self.members = Members(FILTERS, self.coordinator, self.planned, self._filter)
@@ -375,10 +376,9 @@ class Session(Outcomes, Management):
             if name not in self.queries and same_text(member.text, text):
                 return name
         groups = (self.queries, self.coordinator.state.queries, self.members.by_name)
-        number = len(self.queries) + 1
-        while any(f"q{number}" in group for group in groups):
-            number += 1
-        return f"q{number}"
+        while any((name := f"q{self._unnamed + 1}") in group for group in groups):
+            self._unnamed += 1
+        return name
 
     def _register(
         self,
