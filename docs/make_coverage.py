@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "coverage.md"
 NUMBERED = re.compile(r"\b(streamon|pulse|bounds|densities) (#\d+(?:, #\d+)*)")
-LETTERED = re.compile(r"\bpriorart [A-Z]+-?\d+")
+LETTERED = re.compile(r"\b(priorart) ([A-Z]+-?\d+(?:, [A-Z]+-?\d+)*)")
 
 
 def citations() -> dict[str, list[str]]:
@@ -26,8 +26,8 @@ def citations() -> dict[str, list[str]]:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
                 text = f"{node.name}\n{ast.get_docstring(node) or ''}"
                 place = f"{path.relative_to(ROOT).as_posix()}::{node.name}"
-                items = LETTERED.findall(text)
-                for note, numbers in NUMBERED.findall(text):
+                items = []
+                for note, numbers in LETTERED.findall(text) + NUMBERED.findall(text):
                     items += [f"{note} {number}" for number in numbers.split(", ")]
                 for item in items:
                     found.setdefault(item, []).append(place)

@@ -99,6 +99,8 @@ def test_sharing_changes_no_row(seed: int) -> None:
             made.feed({"s": rows(epoch * 20, epoch * 20 + 20)})
         if rng.random() < 0.3:
             shared.restart()
+        if not shared.session.coordinator.is_behind:
+            agree(alone, shared)  # all that came so far, over all rows so far
     for made in (alone, shared):
         made.close()
     agree(alone, shared)
@@ -156,7 +158,7 @@ def test_what_cannot_be_compared_is_asked_once() -> None:
 
 
 def test_storage_is_freed() -> None:
-    """priorart PS-9: with the last member its roll, its results and its cohort are gone."""
+    """With the last member its roll, its results and its cohort are gone."""
     made = runner(0)
     baseline = set(made.storage.listing("q"))
     for i in range(1_500):

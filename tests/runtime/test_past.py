@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from thalweg.exec.frame import BEFORE_TIME
+from thalweg.runtime.history import history
 from thalweg.testing.compare import column_values, difference, from_table
 from thalweg.testing.generators import Case, random_case
 from thalweg.testing.grid import load
@@ -89,7 +90,7 @@ def _fields(case: Case) -> dict[str, object]:
 
 @pytest.mark.parametrize("first", range(0, 200, 40))
 def test_a_late_comer_is_a_query_that_began_where_the_past_begins(first: int) -> None:
-    """priorart AU-3, U11: no gap and no duplicate at the cut, whatever the query."""
+    """priorart AU-3: no gap and no duplicate at the cut, whatever the query."""
     cut = 0
     for seed in range(first, first + 40):
         case = random_case(seed)
@@ -130,18 +131,36 @@ def test_seeding_fills_windows_silently(first: int) -> None:
 
 
 def test_the_kept_past_is_what_is_said() -> None:
-    """priorart AU-10, C1: by default in the order of time; a closed range, as in [RANGE]."""
+    """priorart AU-10: by default in the order of time; a closed range, as in [RANGE]."""
     made = kept_runner()
     for t in range(0, 100, 5):
         made.feed({"s": numbers(t, t + 5)})
-    from thalweg.runtime.history import history
-
     state = made.session.coordinator.state
     found = history(made.storage, state, "s")
     assert found["ts"].cast(pa.int64()).to_pylist() == list(range(79, 100))
     some = history(made.storage, state, "s", 85, 91)
     assert some["ts"].cast(pa.int64()).to_pylist() == list(range(85, 91))
     assert some["v"].to_pylist() == [t * 7 % 11 for t in range(85, 91)]
+
+
+def test_several_series_are_stored_and_read_by_range() -> None:
+    """priorart C1: exactly the rows between two instants, of each of three series."""
+    made = Runner()
+    spans = {"fast": 1, "slow": 7, "uneven": 3}
+    series = {}
+    for name, step in spans.items():
+        times = list(range(0, 300, step))
+        series[name] = stamped(times, v=[t * step % 13 for t in times])
+        made.stream(name, series[name].slice(0, 0), retain="1 hour")
+    made.feed({n: t.slice(0, t.num_rows // 2) for n, t in series.items()})
+    made.feed({n: t.slice(t.num_rows // 2) for n, t in series.items()})
+    state = made.session.coordinator.state
+    for name, table in series.items():
+        for low, high in ((0, 299), (21, 147), (42, 42), (150, 100)):
+            found = history(made.storage, state, name, low, high + 1)
+            times = table["ts"].cast(pa.int64())
+            inside = pc.and_(pc.greater_equal(times, low), pc.less_equal(times, high))
+            assert found.select(["v", "ts"]) == table.filter(inside)
 
 
 def test_rows_may_be_kept_by_number() -> None:
@@ -219,7 +238,7 @@ def test_the_past_takes_several_epochs_in_turn() -> None:
 
 
 def test_detaching_leaves_others_alone() -> None:
-    """priorart AU-3, U11: an ad-hoc query that is taken off in the midst of its past."""
+    """priorart AU-3: an ad-hoc query that is taken off in the midst of its past."""
     made = kept_runner("1 hour", slice_rows=10)
     live = made.query("SELECT v, count(*) AS n FROM s [RANGE 20 MICROSECONDS] GROUP BY v", "live")
     made.feed({"s": numbers(0, 100)})

@@ -1,0 +1,118 @@
+"""Many queries at once: how fast rows are matched with 1 to 100,000 registered filters.
+
+Beside it one streaming query of Spark per query, as far as Spark goes, and one streaming query with
+all predicates in one projection. Rates are rows a second between the ends of two batches, reading
+included; the results of some queries are counted by DuckDB.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from _harness import Report
+
+FULL = (1, 10, 100, 1_000, 10_000, 100_000)
+QUICK = (1, 100, 1_000, 10_000)
+AT = 10_000
+ALONE = "data rate at 10,000 queries, times one query of Spark for each (estimated)"
+PROJECTED = "data rate at 10,000 queries, times one query of Spark with all predicates"
+SUBLINEAR = "cost of a row at 10,000 queries, times that at 1,000"
+LIMIT_S = 420
+
+
+def run(quick: bool = False, json_path: str | None = None) -> int:
+    report = Report("queries", scale="quick" if quick else "full")
+    report.declare(ALONE, at_least=100)
+    report.declare(PROJECTED, at_least=10)
+    report.declare(SUBLINEAR, at_most=10)
+    files, rows = (8, 50_000) if quick else (10, 100_000)
+    size = {"files": files, "rows": rows}
+    shared = _ours(report, QUICK if quick else FULL, size, "on")
+    _ours(report, (1, 10, 100) if quick else (1, 10, 100, 1_000), size, "off")
+    if 1_000 in shared and AT in shared:
+        report.ratio(SUBLINEAR, shared[1_000], shared[AT])
+    each = _spark(
+        report, "spark_each", "one Spark query each", (1, 4, 16) if quick else (1, 4, 16, 64), size
+    )
+    if each and AT in shared:
+        most = max(each)
+        estimated = each[most] * most / AT
+        report.row(
+            f"{AT:,} queries",
+            "one Spark query each",
+            "rate, estimated from its largest run",
+            "rows/s",
+            estimated,
+        )
+        report.ratio(ALONE, shared[AT], estimated)
+    one = _spark(
+        report,
+        "spark_one",
+        "one Spark query, all predicates",
+        (10, 100, 1_000, AT),
+        {**size, "files": 4},
+    )
+    if AT in one and AT in shared:
+        report.ratio(PROJECTED, shared[AT], one[AT])
+    elif one and AT in shared:
+        most = max(one)
+        report.progress(f"{AT:,} predicates are too many for one Spark query in {LIMIT_S} s; "
+                        f"compared at {most:,}")  # fmt: skip
+        report.ratio(PROJECTED, shared[AT], one[most] * min(most / AT, 1))
+    report.finish(Path(json_path) if json_path else None)
+    return 0
+
+
+def _ours(
+    report: Report, counts: tuple[int, ...], size: dict[str, int], share: str
+) -> dict[int, float]:
+    found = {}
+    system = "thalweg" if share == "on" else "thalweg, each by itself"
+    for count in counts:
+        done = _child(report, {"run": "ours", "queries": count, "share": share, **size})
+        if done is None:
+            break
+        case = f"{count:,} queries"
+        report.row(case, system, "rate", "rows/s", done["rate"])
+        report.row(case, system, "registering a query", "ms", done["register"])
+        found[count] = done["rate"]
+    return found
+
+
+def _spark(
+    report: Report, kind: str, system: str, counts: tuple[int, ...], size: dict[str, int]
+) -> dict[int, float]:
+    found = {}
+    for count in counts:
+        done = _child(report, {"run": kind, "queries": count, **size})
+        if done is None:
+            report.row(f"{count:,} queries", system, "rate", "rows/s", None)
+            break
+        report.row(f"{count:,} queries", system, "rate", "rows/s", done["rate"])
+        found[count] = done["rate"]
+    return found
+
+
+def _child(report: Report, job: dict[str, Any]) -> dict[str, float] | None:
+    """A run in a process of its own; None if it took too long or failed."""
+    how = {"off": ", each by itself"}.get(job.get("share", ""), "")
+    report.progress(f"{job['run']}, {job['queries']:,} queries{how}")
+    script = Path(__file__).absolute().parent / "_many_run.py"
+    try:
+        done = subprocess.run(
+            [sys.executable, str(script), json.dumps(job)],
+            capture_output=True, text=True, timeout=LIMIT_S,
+            env={**os.environ, "PYTHONWARNINGS": "ignore"},
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        report.progress(f"given up after {LIMIT_S} s")
+        return None
+    if done.returncode != 0:
+        report.progress(f"failed: {done.stderr.strip().splitlines()[-1][:200]}")
+        return None
+    return dict(json.loads(done.stdout.splitlines()[-1]))
