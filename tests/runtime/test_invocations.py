@@ -153,7 +153,7 @@ def test_aggregates_of_one_condition_share_a_tree() -> None:
 
 
 def test_what_is_let_through_is_kept_as_long_as_the_stream() -> None:
-    """Rows beyond the largest window free their storage."""
+    """priorart PS-9: rows beyond the largest window free their storage."""
     made = Runner()
     made.stream("s", rows(0, 0))
     query = made.query(

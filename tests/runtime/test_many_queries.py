@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from thalweg.errors import DuplicateName
+from thalweg.exec.many import sets
 from thalweg.plan.standing import standing_filter
 from thalweg.runtime.members import FILTERS
 from thalweg.testing.compare import difference, from_table
@@ -111,6 +112,26 @@ def test_sharing_changes_no_row(seed: int) -> None:
     assert sum(map(len, results(shared).values())) > 100
 
 
+@pytest.mark.parametrize("count", [3, 40, 300])
+def test_bitmaps_and_lists_say_the_same(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """priorart PS-9: whichever layout, each member gets its rows; left alone, the smaller one."""
+    found, sizes = {}, {}
+    for layout in (sets.LISTS, sets.BITMAPS, sets.SMALLER):
+        monkeypatch.setattr(sets, "LAYOUT", layout)
+        made = runner(0)
+        for i, text in enumerate(texts(count, count)):
+            made.query(text, f"q{i}")
+        made.feed({"s": rows(0, 300)})
+        made.close()
+        found[layout] = results(made)
+        outputs = made.session.coordinator.state.outputs.values()
+        sizes[layout] = sum(int(p[2]) for packs in outputs for p in packs)
+    for name, expected in found[sets.LISTS].items():
+        assert difference(expected, found[sets.BITMAPS][name]) is None
+        assert difference(expected, found[sets.SMALLER][name]) is None
+    assert sizes[sets.SMALLER] <= 1.05 * min(sizes.values())
+
+
 def test_members_may_rest_change_and_come_back() -> None:
     """A member that leaves takes its results along; one that was alone joins the others."""
     alone, shared = runner(10**9), runner(0)
@@ -158,7 +179,7 @@ def test_what_cannot_be_compared_is_asked_once() -> None:
 
 
 def test_storage_is_freed() -> None:
-    """With the last member its roll, its results and its cohort are gone."""
+    """priorart PS-9: with the last member its roll, its results and its cohort are gone."""
     made = runner(0)
     baseline = set(made.storage.listing("q"))
     for i in range(1_500):

@@ -26,6 +26,7 @@ from thalweg.exec.frame import (
 )
 from thalweg.exec.joins.combinations import Combinations
 from thalweg.exec.joins.references import ROW_BITS, follow_merged
+from thalweg.exec.lookups import constants_of, find_by_constants
 from thalweg.exec.share import Share
 from thalweg.exec.shared import SharedQuestions
 from thalweg.exec.vector import Vector
@@ -137,6 +138,7 @@ class TimeLeaf:
             )
         )
         self._columns = frozenset(f.name for f in leaf.fields)
+        self._constants = constants_of(leaf)
 
     # -- appearing and vanishing rows --------------------------------------------------------
 
@@ -359,7 +361,26 @@ class TimeLeaf:
             ts, rows, hashes = index.ts, index.rows, index.hashes
         elif self.share.parts > 1:
             rows, ts = self.share.slice(pack)
-        return View(pack, ts, rows, hashes, [], ascending)
+        return self._looked_up(View(pack, ts, rows, hashes, [], ascending))
+
+    def _looked_up(self, view: View) -> View:
+        """Of a large pack with an index by columns that must equal constants, only the rows that
+        the index has for these: the others are not looked at."""
+        found = find_by_constants(view.pack, self._constants)
+        if found is None:
+            return view
+        if view.rows is None:
+            places = found
+        elif not len(view.rows) or view.rows[-1] - view.rows[0] + 1 == len(view.rows):
+            first = int(view.rows[0]) if len(view.rows) else 0
+            places = found[(found >= first) & (found < first + len(view.rows))] - first
+        else:
+            inside = np.zeros(len(view.pack), np.bool_)
+            inside[found] = True
+            places = np.flatnonzero(inside[view.rows])
+        self.ctx.counts[f"looked up:{self.leaf.alias}"] += len(places)
+        hashes = None if view.hashes is None else view.hashes[places]
+        return View(view.pack, view.ts[places], view.picked(places), hashes, [], view.ascending)
 
     def _filtered(self, view: View, predicates: Sequence[Predicate]) -> View:
         rows = np.arange(len(view.ts)) if view.rows is None else view.rows

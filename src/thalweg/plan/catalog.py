@@ -44,6 +44,11 @@ class StreamDef:
     retain_rows: int | None = None
     source: SourceSpec = SourceSpec("frame")
 
+    @property
+    def is_retained(self) -> bool:
+        """Whether its past is kept."""
+        return self.retain is not None or self.retain_rows is not None
+
     def __post_init__(self) -> None:
         names = {f.name for f in self.fields}
         named = [*self.order_by, *self.key, *self.unique]

@@ -41,8 +41,7 @@ class Beginning:
 def usual_history(plan: QueryPlan, catalog: Catalog) -> str:
     """Unless a query says otherwise: the past of streams that are kept, none of others'."""
     streams = [catalog.streams[s] for s in streams_of(plan) if s in catalog.streams]
-    retained = [s.retain is not None or s.retain_rows is not None for s in streams]
-    return REPLAY if retained and all(retained) else NONE
+    return REPLAY if streams and all(s.is_retained for s in streams) else NONE
 
 
 def beginning(

@@ -216,6 +216,9 @@ class Coordinator:
                     leaf = block.leaves[probe.leaf]
                     if leaf.relation == stream and probe.target and _is_time_window(leaf):
                         wanted[probe.target] += 1
+        definition = self.catalog.streams.get(stream)
+        if definition is not None and definition.key and definition.is_retained:
+            wanted[definition.key] += 1  # for those who will ask about the past of one entity
         return tuple(k for k, _ in wanted.most_common())
 
     # -- the epoch ---------------------------------------------------------------------------

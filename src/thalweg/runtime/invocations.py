@@ -21,7 +21,7 @@ from thalweg.exec import windows
 from thalweg.exec.emit import SIGN
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME, Ints
-from thalweg.exec.many.matching import WANTED
+from thalweg.exec.many.sets import by_member
 from thalweg.exec.share import task_ranges
 from thalweg.exec.step import StepTask, step
 from thalweg.plan.logical import TimeWindow
@@ -108,7 +108,7 @@ class Answering:
         key = ("wanted", pack.name)
         found = self.cache.derived(key)
         if found is None:
-            found = _by_member(pack.table)
+            found = by_member(pack.table)
             self.cache.remember(key, found, sum(a.nbytes for a in found))
         members, rows = found
         low, high = np.searchsorted(members, (member, member + 1))
@@ -119,22 +119,6 @@ def _between(pack: Pack, low: int, high: int) -> Ints:
     if pack.has_time_index:
         return pack.rows_between(low, high)
     return native.rows_between(pack.ts, low, high)  # type: ignore[no-any-return]
-
-
-def _by_member(table: pa.Table) -> tuple[Ints, Ints]:
-    """(member, row) of all rows, by member."""
-    members, rows, first = [], [], 0
-    for chunk in table.column(WANTED).chunks:
-        sets, kind = chunk.dictionary, chunk.indices.to_numpy()
-        offsets = sets.offsets.to_numpy().astype(np.int64)
-        count = np.diff(offsets)[kind]
-        row, at = native.expand_ranges(offsets[:-1][kind], count, int(count.sum()))
-        members.append(sets.values.to_numpy()[at])
-        rows.append(row + first)
-        first += len(chunk)
-    every, where = np.concatenate(members).astype(np.int64), np.concatenate(rows)
-    order = np.argsort(every, kind="stable")
-    return every[order], where[order]
 
 
 def columns_of(leaf: Leaf) -> list[str]:

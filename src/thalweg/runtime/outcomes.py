@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from thalweg.errors import ConfigError, UnknownName, did_you_mean
 from thalweg.exec.emit import SIGN
 from thalweg.exec.frame import BEFORE_TIME
-from thalweg.exec.many.matching import wanted_by
+from thalweg.exec.many.sets import wanted_by
 from thalweg.plan.bounded import verdict
 from thalweg.plan.logical import EmitKind, format_instant
 from thalweg.plan.query import BoundQuery

@@ -131,6 +131,11 @@ class Pack:
         a, b = np.searchsorted(times, (low, high))
         return np.sort(rows[a:b]).astype(np.int64)
 
+    @property
+    def stored_keys(self) -> Sequence[Key]:
+        """Keys whose indexes lie in the pack."""
+        return self._keys
+
     def index(self, key: Key) -> KeyIndex:
         found = self._indexes.get(key)
         if found is None:

@@ -11,18 +11,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from thalweg.exec.context import TaskContext
-from thalweg.exec.frame import Changes, Ints, arrow_columns
+from thalweg.exec.frame import Changes, arrow_columns
 from thalweg.exec.many.cells import NULL, Cells
 from thalweg.exec.many.index import Matches, PredicateIndex
 from thalweg.exec.many.roll import Ids, Roll, index_of, question
+from thalweg.exec.many.sets import with_sets
 from thalweg.exec.questions import Questions
 from thalweg.exec.vector import Vector
 from thalweg.plan.expr import Predicate
 from thalweg.plan.logical import Schema
 from thalweg.store import native
 from thalweg.store.packs import TIME
-
-WANTED = "__queries"
 
 
 def wanted_rows(ctx: TaskContext, roll: Roll, changes: Changes, schema: Schema) -> pa.Table | None:
@@ -48,21 +47,7 @@ def wanted_rows(ctx: TaskContext, roll: Roll, changes: Changes, schema: Schema) 
     chosen = changes.take(kept)
     table = pa.table(arrow_columns(chosen.frame, schema) | {TIME: pa.array(chosen.ts)})
     ctx.counts["matches"] += int(count[found.kind[kept]].sum())
-    return table.append_column(WANTED, _sets(found, kept))
-
-
-def wanted_by(table: pa.Table, member: int) -> Ints:
-    """Places of the rows in a result that a member wants."""
-    found, first = [], 0
-    for chunk in table.column(WANTED).chunks:
-        sets = chunk.dictionary
-        at = np.flatnonzero(sets.values.to_numpy() == member)
-        if len(at):
-            wanted = np.zeros(len(sets), np.bool_)
-            wanted[np.searchsorted(sets.offsets.to_numpy(), at, "right") - 1] = True
-            found.append(first + np.flatnonzero(wanted[chunk.indices.to_numpy()]))
-        first += len(chunk)
-    return np.concatenate(found) if found else np.empty(0, np.int64)
+    return with_sets(table, found, kept)
 
 
 def _answered(
@@ -131,13 +116,3 @@ def _without(matches: Matches, struck: npt.NDArray[np.int32]) -> Matches:
     kept = ~np.isin(matches.queries, struck)
     whole = np.concatenate([[0], np.cumsum(kept)])
     return Matches(matches.kind, whole[matches.begin], matches.queries[kept])
-
-
-def _sets(matches: Matches, rows: Ints) -> pa.DictionaryArray:
-    """Per row the set of its kind, each set once."""
-    kinds, place = np.unique(matches.kind[rows], return_inverse=True)
-    count = np.diff(matches.begin)[kinds]
-    _, at = native.expand_ranges(matches.begin[:-1][kinds], count, int(count.sum()))
-    offsets = np.concatenate([[0], np.cumsum(count)]).astype(np.int32)
-    sets = pa.ListArray.from_arrays(pa.array(offsets), pa.array(matches.queries[at], pa.int32()))
-    return pa.DictionaryArray.from_arrays(pa.array(place.astype(np.int32)), sets)
