@@ -1,4 +1,5 @@
-"""Many queries at once: how fast rows are matched with 1 to 100,000 registered filters.
+"""Many queries at once: how fast rows are matched with 1 to 100,000 registered filters, and what a
+query over the past does to those that follow the present.
 
 Beside it one streaming query of Spark per query, as far as Spark goes, and one streaming query with
 all predicates in one projection. Rates are rows a second between the ends of two batches, reading
@@ -22,6 +23,7 @@ AT = 10_000
 ALONE = "data rate at 10,000 queries, times one query of Spark for each (estimated)"
 PROJECTED = "data rate at 10,000 queries, times one query of Spark with all predicates"
 SUBLINEAR = "cost of a row at 10,000 queries, times that at 1,000"
+BESIDE = "p99 of live epochs while an ad-hoc query goes through the past, times before (worst)"
 LIMIT_S = 420
 
 
@@ -30,6 +32,7 @@ def run(quick: bool = False, json_path: str | None = None) -> int:
     report.declare(ALONE, at_least=100)
     report.declare(PROJECTED, at_least=10)
     report.declare(SUBLINEAR, at_most=10)
+    report.declare(BESIDE, at_most=1.5)
     files, rows = (8, 50_000) if quick else (10, 100_000)
     size = {"files": files, "rows": rows}
     shared = _ours(report, QUICK if quick else FULL, size, "on")
@@ -64,8 +67,26 @@ def run(quick: bool = False, json_path: str | None = None) -> int:
         report.progress(f"{AT:,} predicates are too many for one Spark query in {LIMIT_S} s; "
                         f"compared at {most:,}")  # fmt: skip
         report.ratio(PROJECTED, shared[AT], one[most] * min(most / AT, 1))
+    _adhoc(report, 2_000_000 if quick else 10_000_000, turns=3 if quick else 8)
     report.finish(Path(json_path) if json_path else None)
     return 0
+
+
+def _adhoc(report: Report, rows: int, turns: int) -> None:
+    """Ad-hoc queries over the past, beside live ones."""
+    worst = None
+    for kind in ("filter", "key", "groups"):
+        case = f"ad-hoc query ({kind}) over {rows:,} rows"
+        job = {"rows": rows, "seconds": 15, "turns": turns, "adhoc": kind}
+        done = _child(report, {"run": case, "queries": 1, **job}, "_many_adhoc.py")
+        if done is None:
+            continue
+        for metric in ("first result", "caught up"):
+            report.row(case, "thalweg", metric, "s", done[metric])
+        for metric in ("before p99", "during p99"):
+            report.row(case, "thalweg", f"live epochs {metric}", "ms", 1e3 * done[metric])
+        worst = max(worst or 0, done["during p99"] / done["before p99"])
+    report.measure(BESIDE, worst)
 
 
 def _ours(
@@ -98,14 +119,16 @@ def _spark(
     return found
 
 
-def _child(report: Report, job: dict[str, Any]) -> dict[str, float] | None:
+def _child(
+    report: Report, job: dict[str, Any], script: str = "_many_run.py"
+) -> dict[str, float] | None:
     """A run in a process of its own; None if it took too long or failed."""
     how = {"off": ", each by itself"}.get(job.get("share", ""), "")
     report.progress(f"{job['run']}, {job['queries']:,} queries{how}")
-    script = Path(__file__).absolute().parent / "_many_run.py"
+    path = Path(__file__).absolute().parent / script
     try:
         done = subprocess.run(
-            [sys.executable, str(script), json.dumps(job)],
+            [sys.executable, str(path), json.dumps(job)],
             capture_output=True, text=True, timeout=LIMIT_S,
             env={**os.environ, "PYTHONWARNINGS": "ignore"},
         )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 import pyarrow as pa
@@ -34,6 +35,9 @@ class NoExecutor:
     def run(
         self, batches: Sequence[Sequence[Job]], functions: Mapping[str, UserFunction]
     ) -> list[list[Result]]:
+        raise ConfigError("this session only explains")
+
+    def aside(self, job: Job) -> Future[Result]:
         raise ConfigError("this session only explains")
 
 

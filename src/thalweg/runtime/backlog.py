@@ -8,13 +8,37 @@ to say is there as a whole before a newer one begins.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.beginnings import streams_of
 from thalweg.runtime.state import EngineState, QueryState
 from thalweg.store.packs import PackMeta
 
-SLICE_ROWS = 500_000
+SLICE_SECONDS = 0.02
+"""How long a slice may take where nothing else is to be done: so long new rows may have to wait."""
+BUSY = 0.25
+"""The part of such a slice that goes into an epoch with new rows."""
+FIRST_ROWS = 50_000
+FEWEST_ROWS = 5_000
+
+
+@dataclass(slots=True)
+class Pace:
+    """How many rows of the past an epoch goes through; learned from how long they took, unless it
+    is `fixed`."""
+
+    rows: float = FIRST_ROWS
+    fixed: bool = False
+
+    def budget(self, busy: bool) -> float:
+        return self.rows * BUSY if busy and not self.fixed else self.rows
+
+    def learn(self, rows: float, seconds: float) -> None:
+        """A slice of so many rows took so long, and nothing was done beside it."""
+        if not self.fixed and rows > 0:
+            factor = min(max(SLICE_SECONDS / max(seconds, 1e-6), 0.25), 2.0)
+            self.rows = max(min(rows * factor, 2 * self.rows), FEWEST_ROWS)
 
 
 def sliced(
@@ -22,10 +46,12 @@ def sliced(
     plans: Mapping[str, QueryPlan],
     state: EngineState,
     rows: float,
-) -> dict[str, int]:
-    """The instants up to which queries go in this epoch, at most to their targets."""
+) -> tuple[dict[str, int], float]:
+    """The instants up to which queries go in this epoch, at most to their targets, and about how
+    many rows of the past that takes."""
     found = dict(targets)
     left = rows
+    used = 0.0
     for name, target in targets.items():
         query = state.queries[name]
         if query.frontier < query.silent_until:  # an epoch is silent as a whole or not at all
@@ -37,8 +63,9 @@ def sliced(
             continue
         packs = _waiting(plans[name], query, state)
         found[name] = slice_end(packs, query.frontier, target, left)
-        left -= int(_between(packs, query.frontier, found[name]))
-    return found
+        taken = _between(packs, query.frontier, found[name])
+        left, used = left - taken, used + taken
+    return found, used
 
 
 def _waiting(plan: QueryPlan, query: QueryState, state: EngineState) -> list[PackMeta]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -138,6 +139,9 @@ class _NoExecutor:
     def run(
         self, batches: Sequence[Sequence[Job]], functions: Mapping[str, UserFunction]
     ) -> list[list[Result]]:
+        raise ConfigError("a client only looks at what is committed")
+
+    def aside(self, job: Job) -> Future[Result]:
         raise ConfigError("a client only looks at what is committed")
 
 

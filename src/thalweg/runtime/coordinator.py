@@ -35,7 +35,8 @@ from thalweg.plan.expr import Expr
 from thalweg.plan.physical import Leaf, QueryPlan
 from thalweg.plan.query import QueryOptions
 from thalweg.runtime import watermarks
-from thalweg.runtime.backlog import SLICE_ROWS, sliced
+from thalweg.runtime.aside import Aside
+from thalweg.runtime.backlog import Pace, sliced
 from thalweg.runtime.beginnings import (
     SEED,
     begin,
@@ -76,6 +77,10 @@ class Executor(Protocol):
         self, batches: Sequence[Sequence[Job]], functions: Mapping[str, UserFunction]
     ) -> list[list[Result]]: ...
 
+    def aside(self, job: Job) -> Future[Result]:
+        """Begin a job that nobody waits for."""
+        ...
+
 
 class Coordinator:
     """Owns the engine's hard state and advances it epoch by epoch."""
@@ -103,13 +108,15 @@ class Coordinator:
         self._under_way = False
         self._dropped: list[str] = []
         self.requests = Requests()
+        self._aside = Aside(lambda job: executor.aside(job))
         self.before_commit: list[Callable[[], None]] = []
         self.rest: dict[str, dict[str, Expr]] = {}
         """What members of cohorts ask beyond comparisons."""
         self.share_from = SHARE_FROM
         """How many queries that only filter a stream are run each by itself."""
-        self.slice_rows = SLICE_ROWS
-        """About how many rows of the past an epoch goes through beside the new ones."""
+        self.pace = Pace()
+        """How many rows of the past an epoch goes through beside the new ones."""
+        self._past_rows = 0.0
         self._away = 0.0
         self._commit_seconds = 0.0
         self.adaptation = Adaptation()
@@ -263,7 +270,7 @@ class Coordinator:
         if self._system is None and SYSSTREAM in self.catalog.streams:
             self._system = SysStream(self.state, self.adaptation)  # counts from here on
         taken = self._intake.take(entries, clock)
-        frontiers = self._advance(clock, close=close, live=live)
+        frontiers = self._advance(clock, close=close, live=live, busy=bool(entries))
         moving = {n: f for n, f in frontiers.items() if f > self.state.queries[n].frontier}
         number = self.state.epoch + 1
         spoken = self._end_silences(number)
@@ -274,6 +281,8 @@ class Coordinator:
         for name, packs in [*spoken.items(), *self._end_silences(number).items()]:
             outputs[name] = [*outputs.get(name, ()), *packs]
         step_seconds = time.perf_counter() - stepped
+        if not entries:
+            self.pace.learn(self._past_rows, step_seconds)
         self._retain()
         if any(outputs.values()):
             self.state.clocks[str(number)] = clock
@@ -343,7 +352,7 @@ class Coordinator:
 
     # -- advancing time ----------------------------------------------------------------------
 
-    def _advance(self, clock: int, *, close: bool, live: bool) -> dict[str, int]:
+    def _advance(self, clock: int, *, close: bool, live: bool, busy: bool) -> dict[str, int]:
         marks: dict[str, tuple[int, bool]] = {}
         for name, state in self.state.streams.items():
             definition = self.catalog.streams.get(name)
@@ -367,7 +376,8 @@ class Coordinator:
                 frontiers[name] = query.frontier  # nothing is kept that time could change
             else:
                 frontiers[name] = watermarks.frontier([marks[s] for s in streams], query.frontier)
-        reached = sliced(frontiers, self.plans, self.state, math.inf if close else self.slice_rows)
+        budget = math.inf if close else self.pace.budget(busy)
+        reached, self._past_rows = sliced(frontiers, self.plans, self.state, budget)
         for name, until in reached.items():
             query = self.state.queries[name]
             query.behind = query.behind and until < frontiers[name]
@@ -403,7 +413,9 @@ class Coordinator:
                 place = (single if len(tasks) == 1 else i) % self.parts
                 batches[place].append(task)
             single += len(tasks) == 1
-        for i, job in enumerate(self._upkeep()):
+        for result in self._aside.finished():
+            self._replace_packs(result)
+        for i, job in enumerate(self._aside.take(self._upkeep())):
             batches[(i + single) % self.parts].append(job)
         results = self._run([b for b in batches if b])
         outputs = self._apply(number, [r for batch in results for r in batch])
@@ -562,8 +574,12 @@ class Coordinator:
 
     def _replace_packs(self, result: MergeResult) -> None:
         stream = self.state.streams[result.stream]
-        at = next(i for i, p in enumerate(stream.packs) if p.name == result.old[0])
+        names = [p.name for p in stream.packs]
+        at = names.index(result.old[0]) if result.old[0] in names else 0
         merged = [] if result.merged is None else [result.merged]
+        if tuple(names[at : at + len(result.old)]) != result.old:
+            self._dropped += [p.name for p in merged]  # some of them have gone meanwhile
+            return
         stream.packs[at : at + len(result.old)] = merged
         self._dropped += result.old
 

@@ -9,7 +9,7 @@ call user functions always go to Spark's workers: foreign code must not take the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -28,6 +28,7 @@ class SparkExecutor:
     def __init__(self, spark: SparkSession, storage: Storage) -> None:
         self.spark = spark
         self.storage = storage
+        self._aside = ThreadPoolExecutor(1, thread_name_prefix="thalweg-aside")
 
     def run(
         self, batches: Sequence[Sequence[Job]], functions: Mapping[str, UserFunction]
@@ -42,6 +43,9 @@ class SparkExecutor:
         rdd = self.spark.sparkContext.parallelize(batches, len(batches))
         return rdd.mapPartitions(task).collect()  # type: ignore[no-any-return]
 
+    def aside(self, job: Job) -> Future[Result]:
+        return self._aside.submit(lambda: self.run([[job]], {})[0][0])
+
 
 class DriverExecutor:
     """Runs batches of jobs in threads here; each place has a pack cache of its own."""
@@ -49,6 +53,8 @@ class DriverExecutor:
     def __init__(self, storage: Storage, places: int, spark: SparkExecutor) -> None:
         self._caches = [PackCache(storage) for _ in range(places)]
         self._pool = ThreadPoolExecutor(places, thread_name_prefix="thalweg-step")
+        self._aside = ThreadPoolExecutor(1, thread_name_prefix="thalweg-aside")
+        self._storage = storage
         self._spark = spark
 
     def run(
@@ -63,6 +69,10 @@ class DriverExecutor:
             for i, batch in enumerate(batches)
         ]
         return [w.result() for w in waiting]
+
+    def aside(self, job: Job) -> Future[Result]:
+        """With a cache of its own: packs that are merged away are not asked for again."""
+        return self._aside.submit(lambda: execute_all([job], PackCache(self._storage), {})[0])
 
 
 def executor_for(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -22,7 +23,7 @@ from thalweg.exec.jobs import Job, Result, execute_all
 from thalweg.fluent.streams import Stream, named
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef
 from thalweg.plan.pipelines import Orders
-from thalweg.runtime.backlog import SLICE_ROWS
+from thalweg.runtime.backlog import Pace
 from thalweg.runtime.coordinator import Coordinator, EpochReport
 from thalweg.runtime.delivery import Delivery
 from thalweg.runtime.ingest import IngestPlan, ingest_table
@@ -46,6 +47,11 @@ class LocalExecutor:
         self, batches: Sequence[Sequence[Job]], functions: Mapping[str, UserFunction]
     ) -> list[list[Result]]:
         return [execute_all(batch, self.cache, functions) for batch in batches]
+
+    def aside(self, job: Job) -> Future[Result]:
+        done: Future[Result] = Future()
+        done.set_result(execute_all([job], self.cache, {})[0])
+        return done
 
 
 class Runner:
@@ -82,7 +88,7 @@ class Runner:
         *,
         restarts: Sequence[int] = (),
         costs: Mapping[str, float] | None = None,
-        slice_rows: int = SLICE_ROWS,
+        slice_rows: int = 500_000,
         share_from: int | None = None,
         storage: Storage | None = None,
     ) -> None:
@@ -109,7 +115,7 @@ class Runner:
         coordinator = Coordinator(self.storage, catalog, executor, state, self.buckets)
         coordinator.adaptation = Adaptation(self.costs)
         coordinator.strict = self.strict
-        coordinator.slice_rows = self.slice_rows
+        coordinator.pace = Pace(self.slice_rows, fixed=True)
         if self.share_from is not None:
             coordinator.share_from = self.share_from
         if self._random is not None:
