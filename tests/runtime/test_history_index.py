@@ -62,3 +62,48 @@ def test_the_index_changes_no_row(sql: str, buckets: int, monkeypatch: pytest.Mo
     assert not any(key.startswith("looked up:") for key in whole)
     everything = sum(n for key, n in whole.items() if key.startswith("evaluations:"))
     assert everything >= N
+
+
+@pytest.mark.parametrize("sql", QUERIES)
+def test_pushed_and_pulled_alike(sql: str) -> None:
+    """priorart U11: over past and present what one run over everything gives, pushed in slices or
+    pulled at once; by itself the cheaper, which an index makes of pulling."""
+    whole = Runner()
+    whole.stream("s", rows(), key=("dev",))
+    expected = whole.query(sql, "q")
+    whole.run()
+    taken, chosen = {}, {}
+    for wanted in ("push", "pull", "auto"):
+        made = Runner(epochs=4, slice_rows=4_000, share_from=10**9)
+        made.stream("s", rows(), key=("dev",), retain="1 hour")
+        live = made.query("SELECT ISTREAM count(*) AS n FROM s [RANGE 9 MICROSECONDS]", "live")
+        since: list[int] = []
+
+        def before(number: int, made: Runner = made, wanted: str = wanted,
+                   since: list[int] = since) -> None:  # fmt: skip
+            if number == 2:
+                made.query(f"{sql} WITH (backfill = '{wanted}')", "q")
+                since.append(made.session.coordinator.state.epoch)
+                made.session.catch_up("q")
+                since.append(made.session.coordinator.state.epoch)
+
+        made.run(before)
+        found = made.queries["q"].results()
+        assert difference(from_table(expected.results()), from_table(found)) is None, wanted
+        taken[wanted] = since[1] - since[0]
+        chosen[wanted] = made.session.coordinator.state.queries["q"].backfill
+        made.queries["q"].drop()
+        assert set(made.session.coordinator.state.queries) == {"live"}
+        assert live.status == "running"
+    assert taken["pull"] == 1 < taken["push"]
+    assert chosen["auto"] == "pull", "each asks for one device of fifty"
+
+
+def test_without_an_index_the_past_is_pushed() -> None:
+    made = Runner(epochs=2, slice_rows=4_000)
+    made.stream("s", rows(), key=("dev",), retain="1 hour")
+    made.run()
+    query = made.query("SELECT ISTREAM x FROM s WHERE x = 7 WITH (share = 'off')", "q")
+    assert made.session.coordinator.state.queries["q"].backfill == "push"
+    made.session.catch_up("q")
+    assert query.results().num_rows

@@ -16,7 +16,8 @@ class QueryOptions:
     `history`, which says how much of the past it sees. `profile` is the share of rows that are
     asked all predicates of a conjunction. With `materialize` a query only answers when it is
     invoked. A query that only filters a stream may be run together
-    with others of the kind: `share` is on, off, or auto, which is when there are many."""
+    with others of the kind: `share` is on, off, or auto, which is when there are many. The past is
+    pushed through a query in slices or pulled at once (`backfill`)."""
 
     filters: str = "auto"
     joins: str = "auto"
@@ -27,6 +28,7 @@ class QueryOptions:
     state_limit: int | None = None
     profile: float | None = None
     share: str = SHARE
+    backfill: str = "auto"
 
 
 ALLOWED_OPTIONS: dict[str, tuple[Any, ...] | type] = {
@@ -39,6 +41,7 @@ ALLOWED_OPTIONS: dict[str, tuple[Any, ...] | type] = {
     "state_limit": int,
     "profile": float,
     "share": ("auto", "on", "off"),
+    "backfill": ("auto", "push", "pull"),
 }
 
 

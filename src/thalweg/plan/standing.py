@@ -5,6 +5,7 @@ However many there are of them, they run as one (see `exec/many`): what tells th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,16 +69,17 @@ def where_filter(plan: QueryPlan) -> StandingFilter | None:
 
 def _asked(leaf: Leaf, columns: tuple[tuple[str, str], ...]) -> StandingFilter | None:
     predicates = leaf.filters + leaf.hints
-    if any(map(_is_opaque, predicates)):
+    if any(map(is_opaque, predicates)):
         return None
-    asked = [_own(leaf, p.expr) for p in predicates]
+    comparisons, rest = split_up([_own(leaf, p.expr) for p in predicates])
+    return StandingFilter(leaf.relation, comparisons, rest, columns)
+
+
+def split_up(asked: Sequence[Expr]) -> tuple[tuple[Comparison, ...], tuple[Expr, ...]]:
+    """What an index can find, and the rest."""
     compared = [(_comparison(e), e) for e in asked]
-    return StandingFilter(
-        leaf.relation,
-        tuple(c for c, _ in compared if c is not None),
-        tuple(e for c, e in compared if c is None),
-        columns,
-    )
+    found = tuple(c for c, _ in compared if c is not None)
+    return found, tuple(e for c, e in compared if c is None)
 
 
 def _is_plain(block: Block) -> bool:
@@ -92,7 +94,7 @@ def _is_bare(leaf: Leaf) -> bool:
     return leaf.is_stored and whole and starts and not leaf.members and not leaf.post_filters
 
 
-def _is_opaque(predicate: Predicate) -> bool:
+def is_opaque(predicate: Predicate) -> bool:
     """Whether it may fail on a row, or calls somebody else's code."""
     return can_raise(predicate.expr) or any(isinstance(e, UserCall) for e in walk(predicate.expr))
 

@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from thalweg.exec.lookups import constants_of, find_by_constants
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.beginnings import streams_of
 from thalweg.runtime.state import EngineState, QueryState
-from thalweg.store.packs import PackMeta
+from thalweg.store.packs import Pack, PackMeta
+from thalweg.store.storage import Storage
 
 SLICE_SECONDS = 0.02
 """How long a slice may take where nothing else is to be done: so long new rows may have to wait."""
 BUSY = 0.25
 """The part of such a slice that goes into an epoch with new rows."""
+PUSH, PULL, AUTO = "push", "pull", "auto"
 FIRST_ROWS = 50_000
 FEWEST_ROWS = 5_000
 
@@ -61,11 +64,42 @@ def sliced(
         if left <= 0:
             found[name] = query.frontier
             continue
+        if query.backfill == PULL:
+            continue
         packs = _waiting(plans[name], query, state)
         found[name] = slice_end(packs, query.frontier, target, left)
         taken = _between(packs, query.frontier, found[name])
         left, used = left - taken, used + taken
     return found, used
+
+
+def chosen_backfill(
+    wanted: str,
+    plan: QueryPlan,
+    query: QueryState,
+    state: EngineState,
+    storage: Storage,
+    rows: float,
+) -> str:
+    """How a query goes through the past: what an index finds is pulled at once if it is no more
+    than the `rows` of a slice; otherwise everything is pushed through, slice by slice."""
+    if wanted != AUTO:
+        return wanted
+    total = 0
+    for place in plan.stream_leaves:
+        leaf = plan.leaves[place]
+        constants = constants_of(leaf)
+        for meta in state.streams[leaf.relation].packs:
+            if meta.max_ts < query.frontier:
+                continue
+            found = None
+            if constants:
+                pack = Pack(meta.name, storage.read_table(meta.name))
+                found = find_by_constants(pack, constants)
+            total += meta.rows if found is None else len(found)
+            if total > rows:
+                return PUSH
+    return PULL
 
 
 def _waiting(plan: QueryPlan, query: QueryState, state: EngineState) -> list[PackMeta]:

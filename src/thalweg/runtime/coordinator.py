@@ -36,7 +36,7 @@ from thalweg.plan.physical import Leaf, QueryPlan
 from thalweg.plan.query import QueryOptions
 from thalweg.runtime import watermarks
 from thalweg.runtime.aside import Aside
-from thalweg.runtime.backlog import Pace, sliced
+from thalweg.runtime.backlog import PUSH, Pace, chosen_backfill, sliced
 from thalweg.runtime.beginnings import (
     SEED,
     begin,
@@ -145,6 +145,10 @@ class Coordinator:
                 text, created=text, delivered=self.state.epoch
             )
             begin(query, given, self.state, self.storage)
+            if query.behind:
+                query.backfill = chosen_backfill(
+                    options.backfill, plan, query, self.state, self.storage, self.pace.rows
+                )
         self.replan(name, plan, options)
 
     def replace_query(self, name: str, text: str, plan: QueryPlan, options: QueryOptions) -> None:
@@ -159,6 +163,7 @@ class Coordinator:
             self.state.streams.setdefault(stream, StreamState())
         if cut > BEFORE_TIME:
             begin(query, beginning(plan, SEED, self.state, cut), self.state, self.storage)
+            query.backfill = PUSH
             query.replaces = query.replaces or not is_silent
         self.replan(name, plan, options)
 
@@ -192,6 +197,7 @@ class Coordinator:
         """Let a query that rests, or that had failed, go on where it stopped."""
         query = self.state.queries[name]
         query.status, query.error, query.behind = RUNNING, None, True
+        query.backfill = PUSH
 
     @property
     def common(self) -> Common:
@@ -602,7 +608,7 @@ class Coordinator:
         for name, query in self.state.queries.items():
             if name in self.plans:
                 self._dropped += forget_emitted(self.plans[name], query)
-        self._dropped += forget_kept(self.state)
+        self._dropped += forget_kept(self.state, self.plans)
         for name, stream in self.state.streams.items():
             if name not in self.catalog.streams:
                 continue

@@ -29,7 +29,9 @@ from thalweg.plan.expr import Expr
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.query import QueryOptions
 from thalweg.plan.standing import StandingFilter, standing_filter
+from thalweg.runtime.beginnings import streams_of
 from thalweg.runtime.coordinator import Coordinator
+from thalweg.runtime.coverage import COMPLETE, coverage
 from thalweg.runtime.state import RUNNING, QueryState
 
 FILTERS, WHERES = "__filters:", "__where:"
@@ -37,7 +39,8 @@ FILTERS, WHERES = "__filters:", "__where:"
 MOST_PACKS = 8
 MOST_STRUCK = 1_000
 Membership = tuple[int, str, list[tuple[str, str]]]
-Planner = Callable[[str], QueryPlan]
+Planner = Callable[[str, str], QueryPlan]
+"""From what cohorts are about (a stream, or a join by its key) and a member's text to a plan."""
 Bound = Callable[[str], StandingFilter | None]
 
 
@@ -115,7 +118,7 @@ class Members:
         """Let the cohorts of an earlier run go on, once their streams are there."""
         for cohort, query in self.cohorts():
             if cohort not in self.coordinator.plans:
-                plan = self._planned(query.text)
+                plan = self._planned(stream_of(cohort), query.text)
                 self.coordinator.replan(cohort, plan, QueryOptions())
                 self._ask_again(cohort, query)
 
@@ -135,7 +138,7 @@ class Members:
         """Take a query in. It is on the roll with the next commit."""
         key = (found.stream, history)
         if key not in self._coming:
-            self._coming[key] = _Coming(self._planned(whole_stream(found.stream)), history)
+            self._coming[key] = _Coming(self._planned(found.stream, text), history)
         state = self.coordinator.state
         number = state.next_member
         state.next_member += 1
@@ -160,7 +163,7 @@ class Members:
         coordinator = self.coordinator
         cohort = f"{self.kind}{stream}:{entries[0].id}"
         options = QueryOptions(history=history)
-        coordinator.add_query(cohort, whole_stream(stream), plan, options)
+        coordinator.add_query(cohort, entries[0].text, plan, options)
         query = coordinator.state.queries[cohort]
         meta = write_roll(coordinator.storage, self._file(stream), entries)
         query.roll = [meta.to_json()]
@@ -224,8 +227,13 @@ class Members:
         one, two = state.queries[main], state.queries[other]
         if one.behind or two.behind or one.frontier != two.frontier:
             return False
+        plan = self.coordinator.plans[main]
+        whole = all(coverage(plan, q).status == COMPLETE for q in (one, two))
+        if not whole and one.begins != two.begins:
+            return False  # their windows hold different rows
         since = max(one.first_seq, two.first_seq)
-        packs = state.streams[stream_of(main)].packs
+        streams = streams_of(self.coordinator.plans[main])
+        packs = [p for s in streams for p in state.streams[s].packs]
         same = one.first_seq == two.first_seq
         return same or all(p.max_ts < one.frontier for p in packs if p.seq < since)
 

@@ -17,6 +17,7 @@ from thalweg.exec.frame import BEFORE_TIME
 from thalweg.plan.logical import EmitKind
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.answers import weighted
+from thalweg.runtime.beginnings import streams_of
 from thalweg.runtime.retention import epochs_before
 from thalweg.runtime.state import Described, EngineState, QueryState
 from thalweg.store.leases import leases
@@ -71,12 +72,14 @@ def forget_results(
     return gone
 
 
-def forget_kept(state: EngineState) -> list[str]:
-    """What conditions have let through is kept for as long as the stream itself."""
+def forget_kept(state: EngineState, plans: Mapping[str, QueryPlan]) -> list[str]:
+    """What conditions have let through is kept for as long as the streams themselves."""
     gone: list[str] = []
     for key in [k for k in state.outputs if k.startswith(KEPT)]:
-        stream = key.removeprefix(KEPT).rsplit("/", 1)[0]
-        since = state.streams[stream].kept_since
+        about = key.rsplit("/", 1)[0]
+        cohorts = [plan for name, plan in plans.items() if name.startswith(f"{about}:")]
+        streams = {s for plan in cohorts for s in streams_of(plan)}
+        since = min((state.streams[s].kept_since for s in streams), default=BEFORE_TIME)
         packs = [(p, PackMeta.from_json(p).max_ts >= since) for p in state.outputs[key]]
         gone += [p[0] for p, stays in packs if not stays]
         state.outputs[key] = [p for p, stays in packs if stays]

@@ -47,6 +47,7 @@ from thalweg.plan.catalog import (
 )
 from thalweg.plan.explain import explain
 from thalweg.plan.logical import format_duration, instant_of
+from thalweg.plan.pairs import PAIRS, pairs_of
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.pipelines import Orders
 from thalweg.plan.planner import plan_query
@@ -58,7 +59,7 @@ from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.coverage import COMPLETE, Coverage, coverage
 from thalweg.runtime.definitions import STREAM, described, described_before
 from thalweg.runtime.management import Management
-from thalweg.runtime.members import FILTERS, Members
+from thalweg.runtime.members import FILTERS, Members, whole_stream
 from thalweg.runtime.outcomes import Outcomes, described_schema, output_schema
 from thalweg.runtime.shapes import arrow_fields, normalized, refuse_reserved
 from thalweg.runtime.sinks import ConsoleSink, FilesSink, FunctionSink, Sink, TableSink
@@ -225,7 +226,7 @@ class Session(Outcomes, Management):
     _unnamed: int = 0
 
     def __post_init__(self) -> None:
-        self.members = Members(FILTERS, self.coordinator, self.planned, self._filter)
+        self.members = Members(FILTERS, self.coordinator, self.cohort_plan, self._filter)
         self.members.load()
         self.standing = Standing(self)
 
@@ -480,6 +481,14 @@ class Session(Outcomes, Management):
         self.reads[name] = _interned(frozenset(prepared.reads))
         self.catalog.views[name] = ViewDef(name, text)
         return self.queries[name]
+
+    def cohort_plan(self, about: str, text: str) -> QueryPlan:
+        """The plan of a cohort, from what it is about and the text of a member."""
+        if not about.startswith(PAIRS):
+            return self.planned(whole_stream(about))
+        found = pairs_of(self.bind(text), self.catalog)
+        assert found is not None
+        return found.plan
 
     def planned(self, text: str) -> QueryPlan:
         return self.physical(self.bind(text))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from thalweg.errors import ConfigError
 from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME
 from thalweg.plan.logical import EmitKind, TimeWindow, format_instant
+from thalweg.plan.pairs import judged_plan, pairs_of
 from thalweg.plan.physical import Leaf, QueryPlan
 from thalweg.plan.query import BoundQuery
 from thalweg.plan.snapshots import has_snapshots, snapshot_plan, windows_of
@@ -41,18 +44,27 @@ class Standing:
         self.session = session
         self.coordinator = session.coordinator
         self.answering = Answering(session.storage)
-        self.wheres = Members(WHERES, self.coordinator, session.planned, self._condition)
+        self.wheres = Members(WHERES, self.coordinator, session.cohort_plan, self._condition)
         self.wheres.load()
         self._users: dict[str, set[str]] = {}
         self._plans: dict[tuple[str, str, bool], QueryPlan] = {}
         self._keys: dict[str, str] = {}
+        self.composite = True
+        """Whether joins that differ only in what they ask of each side are made once."""
         self.ranked = Ranked()
         self.treed = True
         """Whether aggregates without groups are answered by trees."""
         self.coordinator.before_commit.insert(0, self.decide)
 
     def _condition(self, text: str) -> StandingFilter | None:
-        return where_filter(self.session.planned(text))
+        """What a query asks of rows, or of the sides of a join."""
+        bound = self.session.bind(text)
+        if len(bound.scans) == 1:
+            return where_filter(self.session.physical(bound))
+        found = pairs_of(bound, self.session.catalog)
+        if found is None or self.composite:
+            return None if found is None else found.asked
+        return replace(found.asked, stream=f"{found.asked.stream}-{condition_key(found.asked)}")
 
     # -- coming, changing, going -------------------------------------------------------------
 
@@ -83,8 +95,7 @@ class Standing:
         """How it could be answered, the least work in advance first."""
         if not has_snapshots(bound) or self._has_changing_tables(bound):
             return (C,)
-        plan = self.session.physical(bound)
-        return (NONE, C) if where_filter(plan) is None else (NONE, P, C)
+        return (NONE, C) if self._condition(bound.text) is None else (NONE, P, C)
 
     def _has_changing_tables(self, bound: BoundQuery) -> bool:
         tables = self.session.catalog.tables
@@ -207,6 +218,10 @@ class Standing:
         if judged and self.treed and is_ranked(plan):
             found = self._ranked(plan, known.text, windows, instant)
             return found.select(answer.names).cast(answer)
+        if judged and len(known.bound.scans) > 1:
+            combined = self._combinations(plan, known, windows, instant)
+            rows = self.answering.evaluate(plan, [combined], self.coordinator.functions)
+            return answer.empty_table() if rows is None else rows.select(answer.names).cast(answer)
         tables = []
         for leaf in plan.leaves:
             window = windows.get(leaf.alias)
@@ -233,7 +248,7 @@ class Standing:
             found = list(self.answering.rows_wanted([pack], number, columns, *every))
             return found[0] if found else None
 
-        return self.ranked.answer(plan, key, self._let_through(leaf), fetch, low, high)
+        return self.ranked.answer(plan, key, self._let_through(leaf.relation), fetch, low, high)
 
     def _table(self, leaf: Leaf) -> Iterator[pa.Table]:
         for pack in _metas(self.coordinator.committed["tables"][leaf.relation]):
@@ -251,18 +266,47 @@ class Standing:
             packs = _metas(stream["packs"])
             return self.answering.rows_between(packs, columns, low, high)
         number = self.wheres.by_name[self._key(judged)].id
-        return self.answering.rows_wanted(self._let_through(leaf), number, columns, low, high)
+        return self.answering.rows_wanted(
+            self._let_through(leaf.relation), number, columns, low, high
+        )
 
-    def _let_through(self, leaf: Leaf) -> list[PackMeta]:
-        """What conditions on a stream have let through."""
-        name = self.wheres.outputs(leaf.relation)
+    def _combinations(
+        self, plan: QueryPlan, known: Query, windows: Mapping[str, TimeWindow], instant: int
+    ) -> pa.Table:
+        """What a join has let through: combinations all of whose rows lie in their windows."""
+        found = pairs_of(known.bound, self.session.catalog)
+        assert found is not None
+        leaf = plan.leaves[0]
+        key = self._key(known.text)
+        member = self.wheres.by_name[key]
+        columns = columns_of(leaf)
+        streams = {s.alias: s.relation for s in known.bound.scans}
+        tables = []
+        every = (BEFORE_TIME, instant + 1)
+        packs = self._let_through(member.stream)
+        for table in self.answering.rows_wanted(packs, member.id, columns, *every):
+            inside = np.ones(table.num_rows, np.bool_)
+            for alias, (column, unit) in found.times.items():
+                low, high = bounds(windows[alias], instant)
+                kept = self.coordinator.committed["streams"][streams[alias]]["kept_since"]
+                times = table.column(column).cast(pa.int64()).to_numpy() * unit
+                inside &= (times >= max(low, kept)) & (times < high)
+            tables.append(table.filter(pa.array(inside)))
+        return self._together(leaf, tables)
+
+    def _let_through(self, about: str) -> list[PackMeta]:
+        """What conditions on a stream, or on a join, have let through."""
+        name = self.wheres.outputs(about)
         outputs = self.coordinator.committed.get("outputs", {})
         return [m for k, ps in outputs.items() if k.rsplit("/", 1)[0] == name for m in _metas(ps)]
 
     def _plan(self, query: Query, judged: bool) -> QueryPlan:
         key = (query.name, query.text, judged)
         if key not in self._plans:
-            self._plans[key] = snapshot_plan(query.bound, self.session.catalog, judged)
+            joined = judged and len(query.bound.scans) > 1
+            made = judged_plan(query.bound, self.session.catalog) if joined else None
+            plan = made or snapshot_plan(query.bound, self.session.catalog, judged)
+            self._plans[key] = plan
         return self._plans[key]
 
     def _together(self, leaf: Leaf, tables: list[pa.Table]) -> pa.Table:

@@ -69,12 +69,13 @@ class QueryState:
     has, for the next step, the floor before and the floor now; from `approximate_since` on the
     output may lack results. `orders` are those its conjunctions were last run in, `altered` the
     options that ALTER QUERY has set, `created` the text it came with. `begins` has, per stream, the
-    instant from which on it sees every row. A query is `behind` until it has gone through the past.
-    What it emits before `silent_until` is not output: the changes of a relation are added up in
-    `filling`, which then becomes its base, or, where a version of the query `replaces` another, its
-    next output. A cohort (see `runtime/members.py`) has a `roll` of members, some of them `struck`
-    off; a query that `was_member` has earlier results among theirs. A query that speaks only when
-    it is invoked has a `mode` (see `runtime/invocations.py`), since the epoch `decided`."""
+    instant from which on it sees every row. A query is `behind` until it has gone through the past,
+    which is pushed or pulled (`backfill`). What it emits before `silent_until` is not output: the
+    changes of a relation are added up in `filling`, which then becomes its base, or, where a
+    version of the query `replaces` another, its next output. A cohort (see `runtime/members.py`)
+    has a `roll` of members, some of them `struck` off; a query that `was_member` has earlier
+    results among theirs. A query that speaks only when it is invoked has a `mode` (see
+    `runtime/invocations.py`), since the epoch `decided`."""
 
     text: str
     first_seq: int = 0
@@ -105,6 +106,7 @@ class QueryState:
     roll: list[Described] = field(default_factory=list)
     struck: list[int] = field(default_factory=list)
     was_member: Any = None
+    backfill: str = ""
     mode: str = ""
     invocations: int = 0
     decided: int = 0
@@ -140,6 +142,7 @@ class QueryState:
             "roll": list(self.roll),
             "struck": list(self.struck),
             "was_member": self.was_member,
+            "backfill": self.backfill,
             "mode": self.mode,
             "invocations": self.invocations,
             "decided": self.decided,
