@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from thalweg.errors import DuplicateName, NotAvailableYet, UnknownName, WindowMisuse
+from thalweg.errors import ConfigError, DuplicateName, StillRead, UnknownName, WindowMisuse
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.runner import Runner
 
@@ -89,5 +89,73 @@ def test_refusals() -> None:
         made.query("SELECT sym FROM topz")
     with pytest.raises(UnknownName, match="loop"):
         made.sql("CREATE VIEW loop AS SELECT * FROM loop")
-    with pytest.raises(NotAvailableYet, match="RETAIN"):
-        made.sql("CREATE VIEW kept RETAIN 1 DAY AS SELECT ISTREAM sym FROM trades [NOW]")
+    with pytest.raises(ConfigError, match="RETAIN keeps the stream"):
+        made.sql("CREATE VIEW kept RETAIN 1 DAY AS SELECT sym FROM trades [NOW]")
+
+
+# -- views that keep what they emit ------------------------------------------------------------
+
+NUMBERS = 600
+
+
+def numbers(since: int, until: int) -> pa.Table:
+    times = list(range(since, until))
+    return pa.table(
+        {
+            "k": pa.array([t * 7 % 5 for t in times], pa.int64()),
+            "v": pa.array([t * 13 % 101 for t in times], pa.int64()),
+            "ts": pa.array(times, pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+EMITS = (
+    "SELECT ISTREAM k, v FROM n WHERE v > 80",
+    "SELECT ISTREAM k, count(*) AS v FROM n [RANGE 20 MICROSECONDS] WHERE v > 50 GROUP BY k",
+    "SELECT DSTREAM k, v FROM n [RANGE 9 MICROSECONDS] WHERE v > 80",
+    "SELECT RSTREAM k, max(v) AS v FROM n [RANGE 30 MICROSECONDS SLIDE 10 MICROSECONDS] GROUP BY k",
+)
+READERS = (
+    "SELECT ISTREAM k, v FROM {}",
+    "SELECT k, sum(v) AS total FROM {} [RANGE 50 MICROSECONDS] GROUP BY k",
+    "SELECT ISTREAM a.v, b.v AS w FROM {} [RANGE 30 MICROSECONDS] a, n [NOW] b WHERE a.k = b.k",
+)
+
+
+@pytest.mark.parametrize("view", EMITS)
+@pytest.mark.parametrize("reader", READERS)
+def test_a_retained_view_gives_what_an_inlined_one_gives(view: str, reader: str) -> None:
+    """priorart AU-5: the same content, however late somebody attaches; what is materialised need
+    not be computed again."""
+    whole = Runner()
+    whole.stream("n", numbers(0, NUMBERS))
+    whole.sql(f"CREATE VIEW v AS {view}")
+    expected = whole.query(reader.format("v"), "q")
+    whole.run()
+    for restarts in ((), (2, 5)):
+        made = Runner(epochs=6, restarts=restarts, slice_rows=90)
+        made.stream("n", numbers(0, NUMBERS), retain="1 hour")
+        made.sql(f"CREATE VIEW v RETAIN 1 HOUR AS {view}; CREATE VIEW inline AS {view}")
+
+        def attach(number: int, made: Runner = made) -> None:
+            if number == 4:
+                made.query(reader.format("v"), "late")
+                made.query(reader.format("inline"), "inlined")
+                made.query("SELECT ISTREAM k FROM v WHERE v > 99", "gone")
+            if number == 5:
+                made.queries["gone"].drop()
+
+        made.run(attach)
+        for name in ("late", "inlined"):
+            found = from_table(made.queries[name].results())
+            problem = difference(from_table(expected.results()), found)
+            assert problem is None, f"{name}, restarts {restarts}\n{problem}"
+        state = made.session.coordinator.state.queries
+        read = {n: sum(c for k, c in state[n].counts.items() if k.startswith("evaluations:"))
+                for n in ("late", "inlined")}  # fmt: skip
+        assert read["late"] < read["inlined"] or "RSTREAM" in view
+    with pytest.raises(StillRead):
+        made.sql("DROP VIEW v")
+    made.sql("DROP QUERY late; DROP VIEW v")
+    assert "v" not in made.session.coordinator.state.streams
+    assert not [n for n in made.session.coordinator.state.queries if n.startswith("__view")]

@@ -76,7 +76,7 @@ def _rehearse(script: str) -> None:
 def _check_source(stream: StreamDef) -> None:
     """A folder may be empty, files may come later, but it must be there."""
     own = stream.name == SYSSTREAM or stream.name.endswith(REJECTS)
-    if own or stream.source.kind == "spark":
+    if own or stream.source.kind in ("spark", "view"):
         return
     if stream.source.kind != "files":
         raise SourceError(

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -59,7 +60,15 @@ from thalweg.runtime.retention import (
     low_water,
     merge_tasks,
 )
-from thalweg.runtime.state import FAILED, PAUSED, RUNNING, EngineState, QueryState, StreamState
+from thalweg.runtime.state import (
+    FAILED,
+    PAUSED,
+    RUNNING,
+    VIEWS,
+    EngineState,
+    QueryState,
+    StreamState,
+)
 from thalweg.runtime.sysstream import SysStream
 from thalweg.store.log import LogEntry
 from thalweg.store.manifest import State, commit_manifest
@@ -117,6 +126,8 @@ class Coordinator:
         self.pace = Pace()
         """How many rows of the past an epoch goes through beside the new ones."""
         self._past_rows = 0.0
+        self.views_moved = False
+        """Whether views have brought something in the last epoch that others may read now."""
         self._away = 0.0
         self._commit_seconds = 0.0
         self.adaptation = Adaptation()
@@ -270,6 +281,7 @@ class Coordinator:
     ) -> EpochReport | None:
         begun = time.perf_counter()
         self._away = 0.0
+        self.views_moved = False
         before = tallies(self.state)
         acted = self.requests.carry_out()
         self._prepare()
@@ -375,8 +387,10 @@ class Coordinator:
             if query.status != RUNNING:
                 continue
             streams = streams_of(plan)
-            if close:
-                states = [self.state.streams[s] for s in streams]
+            if close and any(self._is_filling(s) for s in streams):
+                frontiers[name] = query.frontier  # what it reads is still being made
+            elif close:
+                states = [self._closing_state(s) for s in streams]
                 frontiers[name] = watermarks.closing_frontier(plan, states, query.frontier)
             elif live and not any(self.state.streams[s].packs for s in streams):
                 frontiers[name] = query.frontier  # nothing is kept that time could change
@@ -389,6 +403,25 @@ class Coordinator:
             query.behind = query.behind and until < frontiers[name]
         self._raise_watermarks(marks, reached, close)
         return reached
+
+    def _is_filling(self, stream: str) -> bool:
+        """Whether, at a close, a view has still to bring rows of this stream."""
+        name = f"{VIEWS}{stream}"
+        query = self.state.queries.get(name)
+        if query is None or name not in self.plans or query.status != RUNNING:
+            return False
+        plan = self.plans[name]
+        streams = streams_of(plan)
+        states = [self._closing_state(s) for s in streams]
+        closing = watermarks.closing_frontier(plan, states, query.frontier)
+        return closing > query.frontier or any(self._is_filling(s) for s in streams)
+
+    def _closing_state(self, stream: str) -> StreamState:
+        """A view has been silent up to where its query has come: that time has been seen, too."""
+        state = self.state.streams[stream]
+        if f"{VIEWS}{stream}" not in self.state.queries:
+            return state
+        return replace(state, max_ts=max(state.max_ts, state.heartbeat - 1))
 
     def _raise_watermarks(
         self, marks: Mapping[str, tuple[int, bool]], frontiers: Mapping[str, int], close: bool
@@ -431,6 +464,9 @@ class Coordinator:
             if query.status == RUNNING:
                 query.frontier = until
                 _close_groups(query)
+            if name.startswith(VIEWS):
+                self.state.streams[name.removeprefix(VIEWS)].heartbeat = query.frontier
+                self.views_moved = True
         limits = {n: limit for n, limit in self.limits.items() if n in self.plans}
         enforce(self.state, self.plans, limits, self.state_limit)
         return outputs
@@ -562,6 +598,9 @@ class Coordinator:
         if silent:
             prefix = self._prefix(f"q/{quote(name, safe='')}")
             self._dropped += swallow(query, self.plans[name], packs, self.storage, prefix)
+            return []
+        if name.startswith(VIEWS):
+            self._intake.add(name.removeprefix(VIEWS), packs)
             return []
         # cohorts of one stream put their output in one place
         self._put_out(name.rsplit(":", 1)[0] if query.roll else name, number, packs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -68,6 +68,12 @@ class Intake:
         name = f"{self.prefix('log')}own-{uuid.uuid4().hex[:12]}.arrow"
         meta = write_pack(self.storage, name, arranged, seq)
         self._add_pack(self.state.streams[stream], meta, clock)
+
+    def add(self, stream: str, packs: Sequence[PackMeta]) -> None:
+        """Packs that a view has brought."""
+        state = self._stream(stream)
+        for pack in packs:
+            self._add_pack(state, replace(pack, seq=self.state.next_seq), self.state.clock)
 
     def _stream(self, name: str) -> StreamState:
         return self.state.streams.setdefault(name, StreamState())

@@ -70,7 +70,8 @@ class EpochLoop:
     def _has_own_work(self) -> bool:
         """Whether an epoch is due though no data have come."""
         coordinator = self.session.coordinator
-        return coordinator.requests.are_waiting or coordinator.is_behind
+        waiting = coordinator.requests.are_waiting
+        return waiting or coordinator.is_behind or coordinator.views_moved
 
     def between_epochs(self, action: Callable[[], T]) -> T:
         """Let the next epoch begin with a change, and wait for its commit; whoever is called by

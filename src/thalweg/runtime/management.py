@@ -20,6 +20,7 @@ from thalweg.runtime.outcomes import output_schema
 from thalweg.runtime.state import FAILED, PAUSED
 
 if TYPE_CHECKING:
+    from thalweg.runtime.retainedviews import RetainedViews
     from thalweg.runtime.session import Prepared, Query
     from thalweg.runtime.standing import Standing
 
@@ -43,6 +44,7 @@ class Management:
     unfold: Callable[[str], None]
     members: Members
     standing: Standing
+    retained: RetainedViews
 
     @property
     def catalog(self) -> Catalog:
@@ -97,7 +99,7 @@ class Management:
     def drop_view(self, name: str) -> None:
         if name in self.queries:
             raise ConfigError(f"{name} is a query", remedy=f"use DROP QUERY {name}")
-        if name not in self.catalog.views:
+        if name not in self.catalog.views and not self.retained.has(name):
             raise UnknownName(f"unknown view {name}", remedy=did_you_mean(name, self.catalog.views))
         self.for_good(lambda: self._dropped_view(name))
 
@@ -105,6 +107,8 @@ class Management:
         self._refuse_while_read(name, "dropped")
         self.reads.pop(name, None)
         self.catalog.views.pop(name, None)
+        if self.retained.has(name):
+            self.retained.drop(name)
         self.coordinator.state.definitions.pop(f"{VIEW}{name}", None)
 
     def drop_table(self, name: str) -> None:
@@ -230,8 +234,11 @@ class Management:
             if key.startswith(VIEW):
                 kept = json.loads(described)
                 name = key.removeprefix(VIEW)
-                self.catalog.views[name] = ViewDef(name, kept["text"])
                 self.reads[name] = frozenset(kept["reads"])
+                if kept.get("retained"):
+                    self.retained.restore(name)
+                else:
+                    self.catalog.views[name] = ViewDef(name, kept["text"])
 
 
 def _refuse_other_columns(name: str, old: BoundQuery, new: BoundQuery) -> None:

@@ -61,6 +61,7 @@ from thalweg.runtime.definitions import STREAM, described, described_before
 from thalweg.runtime.management import Management
 from thalweg.runtime.members import FILTERS, Members, whole_stream
 from thalweg.runtime.outcomes import Outcomes, described_schema, output_schema
+from thalweg.runtime.retainedviews import RetainedViews
 from thalweg.runtime.shapes import arrow_fields, normalized, refuse_reserved
 from thalweg.runtime.sinks import ConsoleSink, FilesSink, FunctionSink, Sink, TableSink
 from thalweg.runtime.standing import Standing
@@ -222,6 +223,7 @@ class Session(Outcomes, Management):
     function_deadline: float | None = USER_FUNCTION_DEADLINE
     members: Members = field(init=False)
     standing: Standing = field(init=False)
+    retained: RetainedViews = field(init=False)
     _filters: Counter[str] = field(default_factory=Counter)
     _unnamed: int = 0
 
@@ -229,6 +231,7 @@ class Session(Outcomes, Management):
         self.members = Members(FILTERS, self.coordinator, self.cohort_plan, self._filter)
         self.members.load()
         self.standing = Standing(self)
+        self.retained = RetainedViews(self)
 
     @property
     def tables(self) -> Tables:
@@ -297,10 +300,11 @@ class Session(Outcomes, Management):
                 self.coordinator.replan(query.name, self.physical(query.bound), query.bound.options)
 
     def define_view(self, statement: ast.CreateView, text: str) -> ViewDef:
-        """A named query for others to read. It is checked now and runs as a part of each."""
-        if statement.retain is not None:
-            raise NotAvailableYet("RETAIN on a view is not available yet")
+        """A named query for others to read. It is checked now and runs as a part of each; with
+        RETAIN it runs by itself, and others read the stream it emits."""
         refuse_reserved(statement.name)
+        if statement.retain is not None:
+            return self.retained.define(statement, text)
         definition = ViewDef(statement.name, statement.text)
         known = self.catalog.relation(statement.name)
         if known is not None and known != definition:
@@ -499,6 +503,7 @@ class Session(Outcomes, Management):
     def resume_members(self) -> None:
         """Members of an earlier run."""
         try:
+            self.retained.resume()
             self.members.resume()
             self.standing.wheres.resume()
         except ThalwegError as error:

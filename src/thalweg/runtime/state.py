@@ -11,6 +11,8 @@ from thalweg.exec.groupstate import StatePack
 from thalweg.store.packs import PackMeta
 
 RUNNING, PAUSED, FAILED = "running", "paused", "failed"
+VIEWS = "__view:"
+"""Queries of views that are retained are called so, followed by the name of the view."""
 Described = list[Any]
 """A pack in its manifest form. What only grows (results, rejects) is kept so, described once:
 a commit must not cost more the longer the engine has run."""
