@@ -8,12 +8,9 @@ its manifest is committed.
 from __future__ import annotations
 
 import logging
-import math
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -27,28 +24,24 @@ from thalweg.exec.frame import BEFORE_TIME
 from thalweg.exec.jobs import Job, Result, UpkeepFailed
 from thalweg.exec.many.roll import Roll
 from thalweg.exec.share import task_ranges
-from thalweg.exec.shared import Common, common_predicates
+from thalweg.exec.shared import Common
 from thalweg.exec.step import StepResult, StepTask
 from thalweg.exec.tactics import Seen
 from thalweg.exec.upkeep import FoldResult, MergeResult
 from thalweg.plan.catalog import SYSSTREAM, Catalog
 from thalweg.plan.expr import Expr
-from thalweg.plan.physical import Leaf, QueryPlan
-from thalweg.plan.query import QueryOptions
-from thalweg.runtime import watermarks
+from thalweg.plan.physical import QueryPlan
+from thalweg.runtime.advancing import Advancing
 from thalweg.runtime.aside import Aside
-from thalweg.runtime.backlog import PUSH, Pace, chosen_backfill, sliced
+from thalweg.runtime.backlog import Pace
 from thalweg.runtime.beginnings import (
-    SEED,
-    begin,
-    beginning,
     first_instant,
     streams_of,
-    usual_history,
 )
 from thalweg.runtime.filling import speak, swallow
 from thalweg.runtime.intake import Intake
 from thalweg.runtime.limits import enforce
+from thalweg.runtime.registering import Registering
 from thalweg.runtime.report import EpochReport as EpochReport
 from thalweg.runtime.report import growth, state_bytes, tallies
 from thalweg.runtime.requests import Requests
@@ -62,17 +55,15 @@ from thalweg.runtime.retention import (
 )
 from thalweg.runtime.state import (
     FAILED,
-    PAUSED,
     RUNNING,
     VIEWS,
     EngineState,
     QueryState,
-    StreamState,
 )
 from thalweg.runtime.sysstream import SysStream
 from thalweg.store.log import LogEntry
 from thalweg.store.manifest import State, commit_manifest
-from thalweg.store.packs import Key, PackMeta
+from thalweg.store.packs import PackMeta
 from thalweg.store.storage import Storage
 
 log = logging.getLogger("thalweg")
@@ -91,7 +82,7 @@ class Executor(Protocol):
         ...
 
 
-class Coordinator:
+class Coordinator(Registering, Advancing):
     """Owns the engine's hard state and advances it epoch by epoch."""
 
     def __init__(
@@ -141,109 +132,6 @@ class Coordinator:
         self.results_retain = RESULTS_RETAIN
         self.limits: dict[str, int] = {}
         self.state_limit: int | None = None
-
-    # -- registration ------------------------------------------------------------------------
-
-    def add_query(self, name: str, text: str, plan: QueryPlan, options: QueryOptions) -> None:
-        """A new query sees log entries from now on; a known one goes on where it was."""
-        for leaf in plan.leaves:
-            if not leaf.is_table:
-                self.state.streams.setdefault(leaf.relation, StreamState())
-        if name not in self.state.queries:
-            history = options.history or usual_history(plan, self.catalog)
-            given = beginning(plan, history, self.state)
-            query = self.state.queries[name] = QueryState(
-                text, created=text, delivered=self.state.epoch
-            )
-            begin(query, given, self.state, self.storage)
-            if query.behind:
-                query.backfill = chosen_backfill(
-                    options.backfill, plan, query, self.state, self.storage, self.pace.rows
-                )
-        self.replan(name, plan, options)
-
-    def replace_query(self, name: str, text: str, plan: QueryPlan, options: QueryOptions) -> None:
-        """Let another version of a query take over at its frontier, its windows filled from what is
-        kept. Of a relation the difference between the two answers is put out then."""
-        query = self.state.queries[name]
-        is_silent = query.frontier < query.silent_until
-        cut = query.silent_until if is_silent else query.frontier
-        self.drop_state(query)
-        query.text, query.orders = text, []
-        for stream in streams_of(plan):
-            self.state.streams.setdefault(stream, StreamState())
-        if cut > BEFORE_TIME:
-            begin(query, beginning(plan, SEED, self.state, cut), self.state, self.storage)
-            query.backfill = PUSH
-            query.replaces = query.replaces or not is_silent
-        self.replan(name, plan, options)
-
-    def drop_state(self, query: QueryState) -> None:
-        self._dropped += [f for slot in query.slots.values() for p in slot for f in p.files]
-        self._dropped += [p[0] for p in query.filling]
-        query.slots, query.filling = {}, []
-        kept = ("emitted", "rejected")
-        query.counts = {k: n for k, n in query.counts.items() if k in kept}
-
-    def remove_query(self, name: str) -> None:
-        """Forget a query and everything that was kept for it alone."""
-        query = self.state.queries.pop(name)
-        self.drop_state(query)
-        self._dropped += [p[0] for p in (*query.rejects, *query.base, *query.roll)]
-        self.forget_outputs(name)
-        self.plans.pop(name, None)
-        self.limits.pop(name, None)
-        self.adaptation.forget(name)
-        self._common = None
-
-    def forget_outputs(self, name: str) -> None:
-        for key in [k for k in self.state.outputs if k.rsplit("/", 1)[0] == name]:
-            self._dropped += [p[0] for p in self.state.outputs.pop(key)]
-
-    def pause(self, name: str) -> None:
-        """Let a query rest; what it has yet to see is kept for it."""
-        self.state.queries[name].status = PAUSED
-
-    def resume(self, name: str) -> None:
-        """Let a query that rests, or that had failed, go on where it stopped."""
-        query = self.state.queries[name]
-        query.status, query.error, query.behind = RUNNING, None, True
-        query.backfill = PUSH
-
-    @property
-    def common(self) -> Common:
-        """Predicates that several queries ask; found out once after many changes."""
-        if self._common is None:
-            self._common = common_predicates(self.plans.values())
-        return self._common
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether some query has still to go through the past."""
-        return any(q.behind and q.status == RUNNING for q in self.state.queries.values())
-
-    def replan(self, name: str, plan: QueryPlan, options: QueryOptions) -> None:
-        """Run a query by another plan from the next epoch on, its conjunctions as they were."""
-        orders = [tuple(o) for o in self.state.queries[name].orders]
-        self.plans[name] = self.adaptation.watch(name, plan, options, orders)
-        self._common = None
-
-    def keys_of(self, stream: str) -> tuple[Key, ...]:
-        """Key indexes wanted on a stream's packs, the most used first."""
-        wanted: Counter[Key] = Counter()
-        for plan in self.plans.values():
-            for place, leaf in enumerate(plan.leaves):
-                if leaf.relation == stream and not leaf.is_table:
-                    wanted.update(dict.fromkeys(plan.routing.keys_of(place), 2))
-            for block in plan.blocks:
-                for probe in block.leaf_probes:
-                    leaf = block.leaves[probe.leaf]
-                    if leaf.relation == stream and probe.target and _is_time_window(leaf):
-                        wanted[probe.target] += 1
-        definition = self.catalog.streams.get(stream)
-        if definition is not None and definition.key and definition.is_retained:
-            wanted[definition.key] += 1  # for those who will ask about the past of one entity
-        return tuple(k for k, _ in wanted.most_common())
 
     # -- the epoch ---------------------------------------------------------------------------
 
@@ -367,77 +255,6 @@ class Coordinator:
             key = f"{name}/{number}"
             described = [p.to_json() for p in packs]
             self.state.outputs[key] = [*self.state.outputs.get(key, ()), *described]
-
-    # -- advancing time ----------------------------------------------------------------------
-
-    def _advance(self, clock: int, *, close: bool, live: bool, busy: bool) -> dict[str, int]:
-        marks: dict[str, tuple[int, bool]] = {}
-        for name, state in self.state.streams.items():
-            definition = self.catalog.streams.get(name)
-            if definition is None:
-                continue
-            if live:
-                marks[name] = watermarks.passing(definition, state, clock, self.awake_since)
-            else:
-                marks[name] = watermarks.watermark(definition, state), False
-        self.idle = {name for name, (_, idle) in marks.items() if idle}
-        frontiers = {}
-        for name, plan in self.plans.items():
-            query = self.state.queries[name]
-            if query.status != RUNNING:
-                continue
-            streams = streams_of(plan)
-            if close and any(self._is_filling(s) for s in streams):
-                frontiers[name] = query.frontier  # what it reads is still being made
-            elif close:
-                states = [self._closing_state(s) for s in streams]
-                frontiers[name] = watermarks.closing_frontier(plan, states, query.frontier)
-            elif live and not any(self.state.streams[s].packs for s in streams):
-                frontiers[name] = query.frontier  # nothing is kept that time could change
-            else:
-                frontiers[name] = watermarks.frontier([marks[s] for s in streams], query.frontier)
-        budget = math.inf if close else self.pace.budget(busy)
-        reached, self._past_rows = sliced(frontiers, self.plans, self.state, budget)
-        for name, until in reached.items():
-            query = self.state.queries[name]
-            query.behind = query.behind and until < frontiers[name]
-        self._raise_watermarks(marks, reached, close)
-        return reached
-
-    def _is_filling(self, stream: str) -> bool:
-        """Whether, at a close, a view has still to bring rows of this stream."""
-        name = f"{VIEWS}{stream}"
-        query = self.state.queries.get(name)
-        if query is None or name not in self.plans or query.status != RUNNING:
-            return False
-        plan = self.plans[name]
-        streams = streams_of(plan)
-        states = [self._closing_state(s) for s in streams]
-        closing = watermarks.closing_frontier(plan, states, query.frontier)
-        return closing > query.frontier or any(self._is_filling(s) for s in streams)
-
-    def _closing_state(self, stream: str) -> StreamState:
-        """A view has been silent up to where its query has come: that time has been seen, too."""
-        state = self.state.streams[stream]
-        if f"{VIEWS}{stream}" not in self.state.queries:
-            return state
-        return replace(state, max_ts=max(state.max_ts, state.heartbeat - 1))
-
-    def _raise_watermarks(
-        self, marks: Mapping[str, tuple[int, bool]], frontiers: Mapping[str, int], close: bool
-    ) -> None:
-        """A row below W, or below what a query has passed, is late from the next epoch on."""
-        for name, (mark, idle) in marks.items():
-            state = self.state.streams[name]
-            if not idle:  # the clock alone makes no row late, only a query that went past it
-                state.watermark = max(state.watermark, mark)
-            if close and state.rows:
-                state.watermark = max(state.watermark, state.max_ts + 1)
-        for name, frontier in frontiers.items():
-            plan = self.plans[name]
-            for i in plan.stream_leaves:
-                state = self.state.streams[plan.leaves[i].relation]
-                state.watermark = max(state.watermark, frontier)
 
     # -- running the queries -----------------------------------------------------------------
 
@@ -707,10 +524,6 @@ def _floors(
             for p in packs[i]
         )
     )
-
-
-def _is_time_window(leaf: Leaf) -> bool:
-    return leaf.is_stored and not leaf.is_table and not leaf.keeps_rows
 
 
 def _close_groups(query: QueryState) -> None:

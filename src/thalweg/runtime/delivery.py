@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from thalweg.errors import SinkFailed
-from thalweg.runtime.session import DROPPED, Query, Session
+from thalweg.runtime.queries import DROPPED, Query
+from thalweg.runtime.session import Session
 from thalweg.store.packs import PackMeta
 
 log = logging.getLogger("thalweg")

@@ -20,8 +20,8 @@ from thalweg.runtime.outcomes import output_schema
 from thalweg.runtime.state import FAILED, PAUSED
 
 if TYPE_CHECKING:
+    from thalweg.runtime.queries import Prepared, Query
     from thalweg.runtime.retainedviews import RetainedViews
-    from thalweg.runtime.session import Prepared, Query
     from thalweg.runtime.standing import Standing
 
 T = TypeVar("T")

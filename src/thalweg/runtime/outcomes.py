@@ -29,7 +29,7 @@ from thalweg.store.packs import TIME, PackMeta, with_times
 from thalweg.store.storage import Storage
 
 if TYPE_CHECKING:
-    from thalweg.runtime.session import Query
+    from thalweg.runtime.queries import Query
     from thalweg.runtime.standing import Standing
 
 

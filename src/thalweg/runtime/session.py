@@ -6,47 +6,38 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import cache, partial
 from itertools import groupby
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from thalweg.adapt.explain import explain_adaptation
-from thalweg.adapt.planlog import Switch
 from thalweg.config import USER_FUNCTION_DEADLINE
 from thalweg.errors import (
     ConfigError,
     DuplicateName,
     NotAvailableYet,
-    QueryFailed,
     ThalwegError,
     UnknownName,
     did_you_mean,
 )
 from thalweg.exec.constants import constant_value
-from thalweg.exec.expressions import UserFunction
 from thalweg.lang import ast
-from thalweg.lang.binder import bind, check
+from thalweg.lang.binder import bind
 from thalweg.lang.definitions import stream_definition
 from thalweg.lang.moments import moment
 from thalweg.lang.parser import parse, parse_query, same_text
-from thalweg.lang.scope import is_reserved_function
 from thalweg.plan.bounded import verdict
 from thalweg.plan.catalog import (
     DEFAULT_IDLE,
     SYSSTREAM,
-    FunctionDef,
     NotedCatalog,
-    Relation,
-    SourceSpec,
     StreamDef,
     TableDef,
     ViewDef,
 )
 from thalweg.plan.explain import explain
-from thalweg.plan.logical import format_duration, instant_of
+from thalweg.plan.logical import format_duration
 from thalweg.plan.pairs import PAIRS, pairs_of
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.pipelines import Orders
@@ -54,165 +45,29 @@ from thalweg.plan.planner import plan_query
 from thalweg.plan.query import SHARE, BoundQuery, QueryOptions, SinkSpec
 from thalweg.plan.rewrites import optimize
 from thalweg.plan.standing import StandingFilter, standing_filter
-from thalweg.plan.types import DataType, type_named
 from thalweg.runtime.coordinator import Coordinator
-from thalweg.runtime.coverage import COMPLETE, Coverage, coverage
-from thalweg.runtime.definitions import STREAM, described, described_before
+from thalweg.runtime.coverage import COMPLETE
+from thalweg.runtime.declaring import Declaring
 from thalweg.runtime.management import Management
 from thalweg.runtime.members import FILTERS, Members, whole_stream
 from thalweg.runtime.outcomes import Outcomes, described_schema, output_schema
+from thalweg.runtime.queries import Callback as Callback
+from thalweg.runtime.queries import Prepared
+from thalweg.runtime.queries import Query as Query
 from thalweg.runtime.retainedviews import RetainedViews
-from thalweg.runtime.shapes import arrow_fields, normalized, refuse_reserved
+from thalweg.runtime.shapes import refuse_reserved
 from thalweg.runtime.sinks import ConsoleSink, FilesSink, FunctionSink, Sink, TableSink
 from thalweg.runtime.standing import Standing
-from thalweg.runtime.state import FAILED, RUNNING, QueryState
-from thalweg.runtime.tables import Tables
+from thalweg.runtime.state import RUNNING, QueryState
 from thalweg.store.storage import Storage
 
-Callback = Callable[[pa.Table], object]
 T = TypeVar("T")
-DROPPED = "dropped"
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _interned = cache(lambda names: names)
 
 
 @dataclass(slots=True)
-class Query:
-    """A registered continuous query."""
-
-    name: str
-    text: str
-    session: Session
-    callback: Callback | None = None
-    sinks: list[Sink] = field(default_factory=list)
-    known: BoundQuery | None = None
-
-    @property
-    def bound(self) -> BoundQuery:
-        """Its logical plan; of one among very many it is made when somebody asks."""
-        return self.session.bind(self.text) if self.known is None else self.known
-
-    @property
-    def plan(self) -> QueryPlan:
-        """The physical plan in force; of a query that is run together with others, its own."""
-        found = self.session.coordinator.plans.get(self.name)
-        return self.session.physical(self.bound) if found is None else found
-
-    @property
-    def schema(self) -> pa.Schema:
-        return output_schema(self.bound)
-
-    @property
-    def status(self) -> str:
-        """running, paused, failed, or dropped."""
-        if self.session.queries.get(self.name) is not self:
-            return DROPPED
-        return self.session.known_state(self.name).status
-
-    def results(self) -> pa.Table:
-        """Everything emitted so far: the columns, `__ts`, and `__sign` for relations."""
-        self._raise_if_failed()
-        if self.session.known_state(self.name).mode:
-            raise ConfigError(
-                f"query {self.name} answers when it is invoked",
-                remedy="use invoke(); without materialize a query emits changes",
-            )
-        return self.session.results_of(self.name)
-
-    def rejects(self) -> pa.Table:
-        """Rows the query could not judge: `__ts`, the expression, the reason, the row."""
-        return self.session.rejects_of_query(self.name)
-
-    def to_stream(self) -> Any:
-        """A Spark streaming DataFrame of the results, for any Spark job: each row once."""
-        return self.session.stream_of(self.name)
-
-    def invoke(self, at: datetime | int | None = None) -> pa.Table:
-        """The current answer of a relation (a query without ISTREAM and the like), or its answer
-        at an instant (a time, or µs since 1970)."""
-        self._raise_if_failed()
-        self.session.catch_up(self.name)
-        return self.session.invoked(self.name, None if at is None else instant_of(at))
-
-    def stats(self) -> dict[str, Any]:
-        """Counters and sizes as of the last epoch."""
-        return self.session.stats_of(self.name)
-
-    @property
-    def plan_log(self) -> list[Switch]:
-        """Every switch of plan, oldest first: why, what it was to bring, and what it brought."""
-        return list(self.session.coordinator.adaptation.log(self.name))
-
-    @property
-    def coverage(self) -> Coverage:
-        """Whether its windows have seen all the rows they ask for, or since when."""
-        return coverage(self.plan, self.session.known_state(self.name))
-
-    def pause(self) -> None:
-        """Let it rest; what it has yet to see is kept for it."""
-        self.session.pause(self.name)
-
-    def resume(self) -> None:
-        """Go on where it stopped."""
-        self.session.resume(self.name)
-
-    def drop(self) -> None:
-        """Remove it, its state and its results."""
-        self.session.drop_query(self.name)
-
-    def alter(self, sql: str) -> None:
-        """Let another SELECT take its place at the next epoch, its windows filled from what is
-        kept. Its columns stay the same."""
-        self.session.alter_to(self.name, sql)
-
-    def limit(self) -> None:
-        """Apply its limit of state, if it has one."""
-        if self.bound.options.state_limit is not None:
-            self.session.coordinator.limits[self.name] = self.bound.options.state_limit
-
-    def explain(self, adapt: bool = False) -> str:
-        """The plan; with `adapt` what was learned and changed while it ran, too."""
-        text = self.session.explain(self)
-        if adapt:
-            text += "\n" + explain_adaptation(self.session.coordinator.adaptation, self.name)
-        return text
-
-    def _raise_if_failed(self) -> None:
-        state = self.session.known_state(self.name)
-        if state.status == FAILED:
-            raise QueryFailed(
-                f"query {self.name} failed: {(state.error or '').splitlines()[0]}",
-                remedy="see Query.stats()['error'] for the whole story",
-            )
-
-    def __repr__(self) -> str:
-        return f"Query({self.name!r}, {self.status})"
-
-
-@dataclass(slots=True)
-class Prepared:
-    """A query that is ready to be registered: bound and planned by the names as they stood."""
-
-    name: str
-    text: str
-    bound: BoundQuery
-    plan: QueryPlan
-    reads: dict[str, Relation]
-    statement: ast.SelectStatement | ast.CreateQuery
-    script: str
-    session: Session
-
-    @property
-    def is_outdated(self) -> bool:
-        """Whether a name it was made from stands for something else by now."""
-        return any(self.session.catalog.relation(n) != r for n, r in self.reads.items())
-
-    def again(self) -> Prepared:
-        return self.session.prepare(self.name, self.statement, self.script)
-
-
-@dataclass(slots=True)
-class Session(Outcomes, Management):
+class Session(Declaring, Outcomes, Management):
     """Names and statements over one coordinator."""
 
     coordinator: Coordinator
@@ -232,128 +87,6 @@ class Session(Outcomes, Management):
         self.members.load()
         self.standing = Standing(self)
         self.retained = RetainedViews(self)
-
-    @property
-    def tables(self) -> Tables:
-        return Tables(self.coordinator, self.storage)
-
-    # -- streams, tables, functions ----------------------------------------------------------
-
-    def define_stream(self, definition: StreamDef) -> StreamDef:
-        """Add a stream, or attach to the same one defined before."""
-        known = self.catalog.relation(definition.name)
-        if known is not None and known != definition:
-            raise DuplicateName(
-                f"{definition.name} is already defined differently",
-                remedy="use another name, or the same definition",
-            )
-        self._record(definition)
-        self.catalog.streams[definition.name] = definition
-        return definition
-
-    def _record(self, stream: StreamDef) -> None:
-        """Definitions outlive the process: a different one on the same path is refused."""
-        key = f"{STREAM}{stream.name}"
-        known = self.coordinator.state.definitions.get(key)
-        if known not in (None, described(stream), described_before(stream)):
-            raise DuplicateName(
-                f"this path knows another definition of stream {stream.name}",
-                remedy="use the same definition, another name or another path",
-            )
-        self.coordinator.state.definitions[key] = described(stream)
-
-    def define_table(
-        self,
-        name: str,
-        table: pa.Table,
-        source: SourceSpec | None = None,
-        at: int | None = None,
-    ) -> TableDef:
-        """Add a table, or give one that is known its next version, from the instant `at` on."""
-        definition = self.check_table(name, table, source)
-        known = self.catalog.relation(name)
-        self.tables.put(name, normalized(table, definition.fields), at)
-        definition = replace(definition, changes=self.tables.changes(name))
-        self.catalog.tables[name] = definition
-        if known is not None and known != definition:
-            self._plan_again(name)
-        return definition
-
-    def check_table(self, name: str, table: pa.Table, source: SourceSpec | None = None) -> TableDef:
-        """The definition of a table, or a refusal if the name stands for something else."""
-        refuse_reserved(name, *table.column_names)
-        definition = TableDef(name, arrow_fields(table.schema), source or SourceSpec("frame"))
-        known = self.catalog.relation(name)
-        if known is not None and not _same_table(known, definition):
-            raise DuplicateName(
-                f"{name} is already defined differently",
-                remedy="use another name, or the same columns for a new version of the table",
-            )
-        return definition
-
-    def _plan_again(self, table: str) -> None:
-        """A table that begins to change is read in another way."""
-        for name in self.coordinator.plans:
-            query = self.queries.get(name)
-            leaves = () if query is None else query.plan.leaves
-            if query is not None and any(f.relation == table and f.is_table for f in leaves):
-                self.coordinator.replan(query.name, self.physical(query.bound), query.bound.options)
-
-    def define_view(self, statement: ast.CreateView, text: str) -> ViewDef:
-        """A named query for others to read. It is checked now and runs as a part of each; with
-        RETAIN it runs by itself, and others read the stream it emits."""
-        refuse_reserved(statement.name)
-        if statement.retain is not None:
-            return self.retained.define(statement, text)
-        definition = ViewDef(statement.name, statement.text)
-        known = self.catalog.relation(statement.name)
-        if known is not None and known != definition:
-            raise DuplicateName(
-                f"{statement.name} is already defined",
-                remedy=f"use another name, or DROP VIEW {statement.name} first",
-            )
-        names = NotedCatalog.of(self.catalog)
-        check(statement.query, names, text)
-        reads = frozenset(names.asked)
-        self.between_epochs(lambda: self.keep_view(definition, reads))
-        return definition
-
-    def function(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        returns: str | DataType = "BOOLEAN",
-        *,
-        arguments: Sequence[str | DataType] | None = None,
-        vectorized: bool = False,
-        deterministic: bool = True,
-        movable: bool | None = None,
-        raises: bool | None = None,
-    ) -> None:
-        """Register a Python function for use in SQL.
-
-        A scalar function gets Python values, a vectorised one pyarrow arrays. An exception is an
-        error of that row: it is rejected, the query goes on.
-
-        Predicates that call it are asked in whatever order is cheapest. One that is not
-        `deterministic` keeps its place in the text unless it is declared `movable`. With `raises`
-        true everything before it in the text stays before it; false promises that it never
-        raises; unsaid, what stays before it is learned from the rows on which it raised.
-        """
-        types = None if arguments is None else tuple(_type(a) for a in arguments)
-        free = deterministic if movable is None else movable
-        definition = FunctionDef(name, _type(returns), types, deterministic, free, raises)
-        if is_reserved_function(name):
-            raise DuplicateName(
-                f"{name}() is a function of the language", remedy="register it by another name"
-            )
-        if name.lower() in (n.lower() for n in self.catalog.functions if n != name):
-            raise DuplicateName(f"a function {name} exists already")
-        self.catalog.functions[name] = definition
-        self.coordinator.functions[name] = UserFunction(
-            name, function, definition.returns, types, vectorized, deterministic,
-            self.function_deadline,
-        )  # fmt: skip
 
     # -- queries -----------------------------------------------------------------------------
 
@@ -721,21 +454,6 @@ class Session(Outcomes, Management):
 
     def stream_of(self, name: str) -> Any:
         raise ConfigError("to_stream() needs an Engine")
-
-
-def _same_table(known: object, definition: TableDef) -> bool:
-    return isinstance(known, TableDef) and replace(known, changes=False) == definition
-
-
-def _type(given: str | DataType) -> DataType:
-    if isinstance(given, DataType):
-        return given
-    found = type_named(given)
-    if found is None:
-        raise ConfigError(
-            f"{given} is not a type", remedy="use BOOLEAN, BIGINT, DOUBLE, STRING, ..."
-        )
-    return found
 
 
 def _select_text(text: str) -> str:

@@ -27,7 +27,8 @@ from thalweg.runtime.state import QueryState
 from thalweg.store.packs import PackMeta
 
 if TYPE_CHECKING:
-    from thalweg.runtime.session import Query, Session
+    from thalweg.runtime.queries import Query
+    from thalweg.runtime.session import Session
 
 AUTO = "auto"
 DECIDE_EVERY = 16
