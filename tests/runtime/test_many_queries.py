@@ -11,7 +11,7 @@ import pytest
 from thalweg.errors import DuplicateName
 from thalweg.exec.many import sets
 from thalweg.plan.standing import standing_filter
-from thalweg.runtime.members import FILTERS
+from thalweg.runtime.state import FILTERS
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.runner import Runner
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,9 +10,6 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from thalweg.cli.script import placed_in, read_script
-from thalweg.errors import ConfigError
-from thalweg.exec.expressions import UserFunction
-from thalweg.exec.jobs import Job, Result
 from thalweg.lang import ast
 from thalweg.lang.definitions import fields_of, source_spec
 from thalweg.lang.parser import parse
@@ -22,23 +17,12 @@ from thalweg.plan.catalog import Catalog, StreamDef, TableDef
 from thalweg.plan.logical import format_duration
 from thalweg.plan.query import SinkSpec
 from thalweg.plan.types import to_arrow
+from thalweg.runtime.client import NoExecutor
 from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.session import Query, Session
 from thalweg.runtime.sinks import FunctionSink, Sink
 from thalweg.runtime.state import EngineState
 from thalweg.store.storage import MemoryStorage
-
-
-class NoExecutor:
-    """Plans are made here, not run."""
-
-    def run(
-        self, batches: Sequence[Sequence[Job]], functions: Mapping[str, UserFunction]
-    ) -> list[list[Result]]:
-        raise ConfigError("this session only explains")
-
-    def aside(self, job: Job) -> Future[Result]:
-        raise ConfigError("this session only explains")
 
 
 class PlanSession(Session):
@@ -65,7 +49,9 @@ class PlanSession(Session):
 
 def plan_session() -> PlanSession:
     storage = MemoryStorage()
-    coordinator = Coordinator(storage, Catalog(), NoExecutor(), EngineState(), 1)
+    coordinator = Coordinator(
+        storage, Catalog(), NoExecutor("this session only explains"), EngineState(), 1
+    )
     return PlanSession(coordinator, storage)
 
 

@@ -38,6 +38,7 @@ from thalweg.store.storage import Storage, open_storage
 
 T = TypeVar("T")
 ATTEMPTS = 5
+LOOKS = "a client only looks at what is committed"
 READS = (ast.Show, ast.Explain, ast.Invoke)
 
 
@@ -135,14 +136,19 @@ class Client:
         raise AssertionError
 
 
-class _NoExecutor:
+@dataclass(frozen=True, slots=True)
+class NoExecutor:
+    """For sessions that run nothing; `why` says so to whoever tries."""
+
+    why: str
+
     def run(
         self, batches: Sequence[Sequence[Job]], functions: Mapping[str, UserFunction]
     ) -> list[list[Result]]:
-        raise ConfigError("a client only looks at what is committed")
+        raise ConfigError(self.why)
 
     def aside(self, job: Job) -> Future[Result]:
-        raise ConfigError("a client only looks at what is committed")
+        raise ConfigError(self.why)
 
 
 class Looking(Session):
@@ -163,7 +169,7 @@ class Looking(Session):
             own = pa.schema([f for f in schema if not f.name.startswith("__")])
             changes = len(state.versions.get(name, ())) > 1
             catalog.tables[name] = TableDef(name, arrow_fields(own), changes=changes)
-        coordinator = Coordinator(storage, catalog, _NoExecutor(), state, 1)
+        coordinator = Coordinator(storage, catalog, NoExecutor(LOOKS), state, 1)
         coordinator.committed = saved
         session = Looking(coordinator, storage)
         session.restore_views()

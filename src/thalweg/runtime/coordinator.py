@@ -47,13 +47,13 @@ from thalweg.runtime.report import growth, state_bytes, tallies
 from thalweg.runtime.requests import Requests
 from thalweg.runtime.results import forget_kept, forget_results
 from thalweg.runtime.retention import (
-    ASLEEP,
     fold_tasks,
     forget_emitted,
     low_water,
     merge_tasks,
 )
 from thalweg.runtime.state import (
+    ASLEEP,
     FAILED,
     RUNNING,
     VIEWS,

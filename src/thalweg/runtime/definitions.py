@@ -10,7 +10,7 @@ from thalweg.plan.catalog import SourceSpec, StreamDef
 from thalweg.plan.logical import Field
 from thalweg.plan.types import DataType
 
-STREAM = "stream:"
+STREAM, VIEW = "stream:", "view:"
 
 
 def described(stream: StreamDef) -> str:

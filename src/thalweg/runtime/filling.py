@@ -47,12 +47,13 @@ def speak(
     """End the silence. What a new version differs by from what was put out so far (`outputs`), and
     files that are superfluous then."""
     filling, query.filling = query.filling, []
-    if not query.replaces or plan.kind is not EmitKind.RELATION:
-        gone = [p[0] for p in query.base] if plan.kind is EmitKind.RELATION else []
-        query.base = filling if plan.kind is EmitKind.RELATION else query.base
-        query.replaces = False
+    replaces, query.replaces = query.replaces, False
+    if plan.kind is not EmitKind.RELATION:
+        return [], []
+    if not replaces:
+        gone = [p[0] for p in query.base]
+        query.base = filling
         return [], gone
-    query.replaces = False
     names = [f.name for f in plan.schema]
     old = [storage.read_table(p[0]).drop_columns([TIME]) for p in query.base]
     old += [weighted(storage.read_table(p[0])) for p in outputs]

@@ -30,7 +30,6 @@ from thalweg.store import native
 from thalweg.store.packs import TIME, Pack, PackCache, PackMeta
 from thalweg.store.storage import MemoryStorage, Storage
 
-NONE, P, C = "none", "p", "c"
 CACHED_BYTES = 512 << 20
 
 

@@ -5,50 +5,39 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from thalweg.errors import ConfigError, NotAvailableYet, StillRead, UnknownName, did_you_mean
 from thalweg.lang import ast
 from thalweg.lang.options import checked_options
 from thalweg.lang.parser import parse_query, place
 from thalweg.lang.windows import source_called, with_window
-from thalweg.plan.catalog import Catalog, ViewDef
+from thalweg.plan.catalog import ViewDef
 from thalweg.plan.query import LIVE_OPTIONS, BoundQuery
-from thalweg.runtime.coordinator import Coordinator
+from thalweg.runtime.declaring import Declaring
+from thalweg.runtime.definitions import VIEW
 from thalweg.runtime.members import Members
 from thalweg.runtime.outcomes import output_schema
+from thalweg.runtime.standing import AUTO
 from thalweg.runtime.state import FAILED, PAUSED
 
 if TYPE_CHECKING:
     from thalweg.runtime.queries import Prepared, Query
-    from thalweg.runtime.retainedviews import RetainedViews
     from thalweg.runtime.standing import Standing
 
-T = TypeVar("T")
-VIEW = "view:"
-AUTO = "auto"
 
-
-class Management:
+class Management(Declaring):
     """The part of `Session` that changes what is registered. `reads` are the names that a query or
     view was made from, directly or through others."""
 
-    coordinator: Coordinator
-    queries: dict[str, Query]
     reads: dict[str, frozenset[str]]
 
     prepare: Callable[..., Prepared]
-    between_epochs: Callable[[Callable[[], Any]], Any]
     for_good: Callable[[Callable[[], Any]], Any]
     known_query: Callable[[str], Query]
     unfold: Callable[[str], None]
     members: Members
     standing: Standing
-    retained: RetainedViews
-
-    @property
-    def catalog(self) -> Catalog:
-        return self.coordinator.catalog
 
     def manage(self, statement: ast.Manage) -> None:
         """PAUSE, RESUME or DROP."""
@@ -183,7 +172,7 @@ class Management:
             )
         self.standing.refuse(query.name, query.bound)
         wanted = query.bound.options.materialize
-        if wanted is not None and wanted != AUTO:
+        if wanted not in (None, AUTO):
             self.standing.switch(query.name, wanted)
 
     def _alter_window(self, query: Query, statement: ast.AlterQuery, text: str) -> None:

@@ -34,8 +34,6 @@ from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.coverage import COMPLETE, coverage
 from thalweg.runtime.state import RUNNING, QueryState
 
-FILTERS, WHERES = "__filters:", "__where:"
-"""Cohorts of queries that put out what they filter, and of conditions that others ask about."""
 MOST_PACKS = 8
 MOST_STRUCK = 1_000
 Membership = tuple[int, str, list[tuple[str, str]]]
@@ -71,7 +69,6 @@ class _Coming:
     """Members that come at one boundary, to one stream, with one wish for the past."""
 
     plan: QueryPlan
-    history: str | None
     entries: list[Entry] = field(default_factory=list)
 
 
@@ -138,7 +135,7 @@ class Members:
         """Take a query in. It is on the roll with the next commit."""
         key = (found.stream, history)
         if key not in self._coming:
-            self._coming[key] = _Coming(self._planned(found.stream, text), history)
+            self._coming[key] = _Coming(self._planned(found.stream, text))
         state = self.coordinator.state
         number = state.next_member
         state.next_member += 1
@@ -182,7 +179,7 @@ class Members:
         """What must be known of a membership to read its results."""
         found = standing_filter(plan)
         assert found is not None
-        return member.id, member.stream, [(n, c) for n, c in found.columns]
+        return member.id, member.stream, list(found.columns)
 
     def leave(self, name: str) -> Member:
         """Strike a member off."""

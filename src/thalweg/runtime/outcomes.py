@@ -45,13 +45,13 @@ class Outcomes:
     def results_of(self, name: str) -> pa.Table:
         schema = self.queries[name].schema
         tables = self._as_member(name, schema)
-        tables += [self.output_of(schema, packs) for packs in self._put_out(name)]
+        tables += [self.output_of(schema, packs) for packs in self.put_out(name)]
         return pa.concat_tables(tables) if tables else schema.empty_table()
 
-    def _put_out(self, name: str) -> list[list[PackMeta]]:
+    def put_out(self, name: str) -> list[list[PackMeta]]:
         """Committed output under a name, epoch by epoch."""
         found = [
-            (int(key.rsplit("/", 1)[1]), _metas(packs))
+            (int(key.rsplit("/", 1)[1]), metas(packs))
             for key, packs in self.coordinator.committed.get("outputs", {}).items()
             if key.rsplit("/", 1)[0] == name
         ]
@@ -64,7 +64,7 @@ class Outcomes:
             return []
         number, stream, columns = membership
         tables = []
-        for packs in self._put_out(self.members.outputs(stream)):
+        for packs in self.put_out(self.members.outputs(stream)):
             for pack in packs:
                 table = self.storage.read_table(pack.name)
                 rows = wanted_by(table, number)
@@ -136,12 +136,12 @@ class Outcomes:
         for key, packs in state.outputs.items():
             owner, number = key.rsplit("/", 1)
             if owner == name and int(number) < epoch:
-                answer.apply(self.output_of(query.schema, _metas(packs)))
+                answer.apply(self.output_of(query.schema, metas(packs)))
         return answer
 
     def rejects_of_query(self, name: str) -> pa.Table:
         queries = self.coordinator.committed.get("queries", {})
-        packs = _metas(queries.get(name, {}).get("rejects", []))
+        packs = metas(queries.get(name, {}).get("rejects", []))
         return _concatenated([self.storage.read_table(p.name) for p in packs])
 
     def rejects(self, stream: str) -> pa.Table:
@@ -150,7 +150,7 @@ class Outcomes:
         if stream not in known:
             raise UnknownName(f"unknown stream {stream}", remedy=did_you_mean(stream, known))
         streams = self.coordinator.committed.get("streams", {})
-        packs = _metas(streams.get(stream, {}).get("rejects", []))
+        packs = metas(streams.get(stream, {}).get("rejects", []))
         return _concatenated([self.storage.read_table(p.name) for p in packs])
 
     def kept_rows(self, stream: str) -> int:
@@ -238,7 +238,7 @@ def output_schema(bound: BoundQuery) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _metas(packs: Iterable[list[Any]]) -> list[PackMeta]:
+def metas(packs: Iterable[list[Any]]) -> list[PackMeta]:
     return [PackMeta.from_json(p) for p in packs]
 
 

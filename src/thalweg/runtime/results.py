@@ -19,12 +19,11 @@ from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.answers import weighted
 from thalweg.runtime.beginnings import streams_of
 from thalweg.runtime.retention import epochs_before
-from thalweg.runtime.state import Described, EngineState, QueryState
+from thalweg.runtime.state import WHERES, Described, EngineState, QueryState
 from thalweg.store.leases import leases
 from thalweg.store.packs import TIME, PackMeta, write_pack
 from thalweg.store.storage import Storage
 
-KEPT = "__where:"
 FOLD_AT = 16  # so many epochs of a relation's changes are added to the base at once
 
 
@@ -47,7 +46,7 @@ def forget_results(
         name, epoch = key.rsplit("/", 1)
         if (
             epoch in old
-            and not name.startswith(KEPT)
+            and not name.startswith(WHERES)
             and int(epoch) <= waited.get(name, int(epoch))
         ):
             due.setdefault(name, []).append(key)
@@ -75,11 +74,13 @@ def forget_results(
 def forget_kept(state: EngineState, plans: Mapping[str, QueryPlan]) -> list[str]:
     """What conditions have let through is kept for as long as the streams themselves."""
     gone: list[str] = []
-    for key in [k for k in state.outputs if k.startswith(KEPT)]:
-        about = key.rsplit("/", 1)[0]
-        cohorts = [plan for name, plan in plans.items() if name.startswith(f"{about}:")]
-        streams = {s for plan in cohorts for s in streams_of(plan)}
-        since = min((state.streams[s].kept_since for s in streams), default=BEFORE_TIME)
+    reach = {
+        name.rsplit(":", 1)[0]: min(state.streams[s].kept_since for s in streams_of(plan))
+        for name, plan in plans.items()
+        if name.startswith(WHERES)
+    }
+    for key in [k for k in state.outputs if k.startswith(WHERES)]:
+        since = reach.get(key.rsplit("/", 1)[0], BEFORE_TIME)
         packs = [(p, PackMeta.from_json(p).max_ts >= since) for p in state.outputs[key]]
         gone += [p[0] for p, stays in packs if not stays]
         state.outputs[key] = [p for p, stays in packs if stays]

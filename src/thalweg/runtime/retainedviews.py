@@ -15,13 +15,11 @@ from thalweg.lang import ast
 from thalweg.plan.catalog import SourceSpec, StreamDef, ViewDef
 from thalweg.plan.logical import EmitKind
 from thalweg.plan.query import BoundQuery
-from thalweg.runtime.definitions import STREAM, described, read_stream
+from thalweg.runtime.definitions import STREAM, VIEW, described, read_stream
 from thalweg.runtime.state import VIEWS
 
 if TYPE_CHECKING:
     from thalweg.runtime.session import Session
-
-VIEW = "view:"
 
 
 class RetainedViews:

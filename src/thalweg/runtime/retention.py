@@ -16,11 +16,9 @@ from thalweg.exec.upkeep import FoldRowsTask, FoldTask, MergeTask
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.logical import TimeWindow
 from thalweg.plan.physical import Block, Leaf, QueryPlan, Reading, Sequenced
-from thalweg.runtime.state import EngineState, QueryState, StreamState
+from thalweg.runtime.state import ASLEEP, EngineState, QueryState, StreamState
 from thalweg.store.packs import Key, PackMeta
 
-ASLEEP = ("none", "p")
-"""Modes of queries that work when they are invoked."""
 FAN_IN = 8
 SMALLEST_TIER = 4096
 MOST_UNEVEN = 4 * FAN_IN

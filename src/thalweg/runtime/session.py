@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import groupby
@@ -47,9 +47,8 @@ from thalweg.plan.rewrites import optimize
 from thalweg.plan.standing import StandingFilter, standing_filter
 from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.coverage import COMPLETE
-from thalweg.runtime.declaring import Declaring
 from thalweg.runtime.management import Management
-from thalweg.runtime.members import FILTERS, Members, whole_stream
+from thalweg.runtime.members import Members, whole_stream
 from thalweg.runtime.outcomes import Outcomes, described_schema, output_schema
 from thalweg.runtime.queries import Callback as Callback
 from thalweg.runtime.queries import Prepared
@@ -58,7 +57,7 @@ from thalweg.runtime.retainedviews import RetainedViews
 from thalweg.runtime.shapes import refuse_reserved
 from thalweg.runtime.sinks import ConsoleSink, FilesSink, FunctionSink, Sink, TableSink
 from thalweg.runtime.standing import Standing
-from thalweg.runtime.state import RUNNING, QueryState
+from thalweg.runtime.state import FILTERS, RUNNING, QueryState
 from thalweg.store.storage import Storage
 
 T = TypeVar("T")
@@ -67,7 +66,7 @@ _interned = cache(lambda names: names)
 
 
 @dataclass(slots=True)
-class Session(Declaring, Outcomes, Management):
+class Session(Outcomes, Management):
     """Names and statements over one coordinator."""
 
     coordinator: Coordinator
@@ -181,9 +180,12 @@ class Session(Declaring, Outcomes, Management):
         self.standing.come(name, bound)
         self.coordinator.state.queries[name].schema = described_schema(query.schema)
         query.limit()
-        self.queries[name] = query
-        self.reads[name] = frozenset(prepared.reads)
-        self.catalog.views[name] = ViewDef(name, text)  # others may read it like a view
+        return self._made_known(query, prepared.reads)
+
+    def _made_known(self, query: Query, reads: Iterable[str]) -> Query:
+        self.queries[query.name] = query
+        self.reads[query.name] = _interned(frozenset(reads))
+        self.catalog.views[query.name] = ViewDef(query.name, query.text)  # for others to read
         return query
 
     def _shared(self, prepared: Prepared, callback: Callback | None) -> StandingFilter | None:
@@ -214,10 +216,7 @@ class Session(Declaring, Outcomes, Management):
             self.members.admit(name, text, shared, prepared.bound.options.history)
         elif member.cohort not in self.coordinator.plans:
             self.members.resume()
-        self.queries[name] = Query(name, text, self)
-        self.reads[name] = _interned(frozenset(prepared.reads))
-        self.catalog.views[name] = ViewDef(name, text)
-        return self.queries[name]
+        return self._made_known(Query(name, text, self), prepared.reads)
 
     def cohort_plan(self, about: str, text: str) -> QueryPlan:
         """The plan of a cohort, from what it is about and the text of a member."""
@@ -246,9 +245,7 @@ class Session(Declaring, Outcomes, Management):
             ) from error
         for name, member in self.members.by_name.items():
             if name not in self.queries:
-                self.queries[name] = Query(name, member.text, self)
-                self.reads[name] = _interned(frozenset([member.stream]))
-                self.catalog.views[name] = ViewDef(name, member.text)
+                self._made_known(Query(name, member.text, self), [member.stream])
 
     def unfold(self, name: str) -> None:
         """Let a member go on as a query of its own, from where it is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +20,11 @@ from thalweg.plan.standing import StandingFilter, where_filter
 from thalweg.plan.types import to_arrow
 from thalweg.runtime.answers import Answer
 from thalweg.runtime.beginnings import REPLAY, SEED, begin, beginning, streams_of
-from thalweg.runtime.invocations import NONE, Answering, C, P, bounds, columns_of
-from thalweg.runtime.members import WHERES, Members
+from thalweg.runtime.invocations import Answering, bounds, columns_of
+from thalweg.runtime.members import Members
+from thalweg.runtime.outcomes import metas
 from thalweg.runtime.ranked import Ranked, is_ranked
-from thalweg.runtime.state import QueryState
+from thalweg.runtime.state import NONE, WHERES, C, P, QueryState
 from thalweg.store.packs import PackMeta
 
 if TYPE_CHECKING:
@@ -252,7 +253,7 @@ class Standing:
         return self.ranked.answer(plan, key, self._let_through(leaf.relation), fetch, low, high)
 
     def _table(self, leaf: Leaf) -> Iterator[pa.Table]:
-        for pack in _metas(self.coordinator.committed["tables"][leaf.relation]):
+        for pack in metas(self.coordinator.committed["tables"][leaf.relation]):
             yield self.session.storage.read_table(pack.name).select(columns_of(leaf))
 
     def _held(
@@ -264,7 +265,7 @@ class Standing:
         low, high = bounds(window, instant)
         low, columns = max(low, stream["kept_since"]), columns_of(leaf)
         if judged is None:
-            packs = _metas(stream["packs"])
+            packs = metas(stream["packs"])
             return self.answering.rows_between(packs, columns, low, high)
         number = self.wheres.by_name[self._key(judged)].id
         return self.answering.rows_wanted(
@@ -297,9 +298,7 @@ class Standing:
 
     def _let_through(self, about: str) -> list[PackMeta]:
         """What conditions on a stream, or on a join, have let through."""
-        name = self.wheres.outputs(about)
-        outputs = self.coordinator.committed.get("outputs", {})
-        return [m for k, ps in outputs.items() if k.rsplit("/", 1)[0] == name for m in _metas(ps)]
+        return [m for packs in self.session.put_out(self.wheres.outputs(about)) for m in packs]
 
     def _plan(self, query: Query, judged: bool) -> QueryPlan:
         key = (query.name, query.text, judged)
@@ -337,7 +336,3 @@ def condition_key(found: StandingFilter) -> str:
     """Equal for conditions that say the same, in whatever order."""
     said = sorted(f"{c.column} {c.operator} {c.constant!r}" for c in found.comparisons)
     return " AND ".join([found.stream, *said, *sorted(map(str, found.rest))])
-
-
-def _metas(packs: list[list[Any]]) -> list[PackMeta]:
-    return [PackMeta.from_json(p) for p in packs]

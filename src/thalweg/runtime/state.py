@@ -13,6 +13,12 @@ from thalweg.store.packs import PackMeta
 RUNNING, PAUSED, FAILED = "running", "paused", "failed"
 VIEWS = "__view:"
 """Queries of views that are retained are called so, followed by the name of the view."""
+FILTERS, WHERES = "__filters:", "__where:"
+"""Cohorts of queries that put out what they filter, and of conditions that others ask about."""
+NONE, P, C = "none", "p", "c"
+"""Modes of queries that answer when they are invoked (see `runtime/invocations.py`)."""
+ASLEEP = (NONE, P)
+"""Those in which a query works only then."""
 Described = list[Any]
 """A pack in its manifest form. What only grows (results, rejects) is kept so, described once:
 a commit must not cost more the longer the engine has run."""
