@@ -195,6 +195,9 @@ class Config:
     )
     results_retain: int = _setting(RESULTS_RETAIN, DURATION, "how long results are kept")
     state_limit: int | None = _setting(None, SIZE, "most bytes of state an engine may keep", "none")
+    share_windows: bool = _setting(
+        True, FLAG, "keep the rows of [ROWS n] and sessions once for all queries that have them"
+    )
     user_function_deadline: float = _setting(
         USER_FUNCTION_DEADLINE, SECONDS, "how long a call of a Python function may take"
     )

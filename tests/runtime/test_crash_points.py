@@ -42,6 +42,7 @@ QUERIES = {
     "joined": "SELECT a.k, x, y FROM a [RANGE 2 SECONDS], b [RANGE 20 SECONDS] WHERE a.k = b.k",
     "grouped": "SELECT k, count(*) AS n, max(x) AS m FROM a [RANGE 2 SECONDS] GROUP BY k",
     "last": "SELECT ISTREAM k, x FROM a [PARTITION BY k ROWS 2]",
+    "before": "SELECT k, sum(x) AS s FROM a [PARTITION BY k ROWS 3] GROUP BY k",
 }
 BATCHES = 3
 

@@ -254,3 +254,18 @@ def test_detaching_leaves_others_alone() -> None:
     alone.feed({"s": numbers(0, 120)})
     alone.close()
     assert difference(from_table(expected.results()), from_table(live.results())) is None
+
+
+def test_a_global_aggregate_was_there_before_its_seed() -> None:
+    """Also where no row of the past is kept: its first row is not news when the silence ends."""
+    runner = Runner()
+    runner.stream("s", numbers(0, 0))
+    runner.query("SELECT ISTREAM v FROM s", name="other")
+    runner.feed({"s": numbers(0, 10)})
+    sql = "SELECT ISTREAM count(*) AS c FROM s [NOW] WHERE v < 0"
+    runner.query(f"{sql} WITH (history = 'seed')", name="seeded")
+    runner.query(f"{sql} WITH (history = 'none')", name="fresh")
+    runner.feed({"s": numbers(10, 20)})
+    runner.close()
+    assert runner.queries["seeded"].results().num_rows == 0
+    assert runner.queries["fresh"].results().num_rows == 1

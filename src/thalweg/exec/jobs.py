@@ -22,6 +22,7 @@ from thalweg.exec.upkeep import (
     fold_rows,
     merge,
 )
+from thalweg.exec.windowstore import KeepResult, KeepTask, keep
 from thalweg.store.packs import PackCache
 
 
@@ -32,8 +33,9 @@ class UpkeepFailed:
     error: str
 
 
-Job = StepTask | CleanTask | MergeTask | FoldTask | FoldRowsTask
-Result = StepResult | CleanResult | MergeResult | FoldResult | UpkeepFailed
+Upkeep = MergeTask | FoldTask | FoldRowsTask | KeepTask
+Job = StepTask | CleanTask | Upkeep
+Result = StepResult | CleanResult | MergeResult | FoldResult | KeepResult | UpkeepFailed
 
 
 def execute(job: Job, cache: PackCache, functions: Mapping[str, UserFunction]) -> Result:
@@ -56,15 +58,13 @@ def execute(job: Job, cache: PackCache, functions: Mapping[str, UserFunction]) -
         return UpkeepFailed(f"{type(job).__name__}: {type(error).__name__}: {error}")
 
 
-def _upkeep(
-    job: MergeTask | FoldTask | FoldRowsTask,
-    cache: PackCache,
-    functions: Mapping[str, UserFunction],
-) -> Result:
+def _upkeep(job: Upkeep, cache: PackCache, functions: Mapping[str, UserFunction]) -> Result:
     if isinstance(job, MergeTask):
         return merge(job, cache, functions)
     if isinstance(job, FoldTask):
         return fold(job, cache, functions)
+    if isinstance(job, KeepTask):
+        return keep(job, cache, functions)
     return fold_rows(job, cache, functions)
 
 

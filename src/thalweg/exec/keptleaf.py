@@ -2,7 +2,9 @@
 
 How long a row stays is known from later rows (see `exec/lifetimes.py`). Within an epoch all rows
 below the frontier are there, so what happens before it is known. The window's content is hard
-state: a pack rewritten by each epoch.
+state: a pack of the query's own, rewritten by each epoch, or a store that several queries share
+(see `exec/windowstore.py`), which may reach further back than this window and be older: what has
+left the window by now has a lifetime that is over.
 """
 
 from __future__ import annotations
@@ -17,13 +19,13 @@ from thalweg.exec.aggregate import normalized
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge, reject
 from thalweg.exec.frame import Changes, Frame, Ints, empty_frame
-from thalweg.exec.groups import sort_into_runs
+from thalweg.exec.groups import Runs, sort_into_runs
 from thalweg.exec.joins.combinations import Combinations
 from thalweg.exec.leaf import InstantSet, Matches, Needles
 from thalweg.exec.lifetimes import in_stream_order, row_lifetimes, session_lifetimes
 from thalweg.exec.share import Share
 from thalweg.exec.vector import Vector, arrow_vector, from_arrow
-from thalweg.plan.logical import KeptWindow, SessionWindow
+from thalweg.plan.logical import KeptWindow, RowWindow, SessionWindow
 from thalweg.plan.physical import TRACKS, Leaf
 from thalweg.plan.types import BIGINT
 from thalweg.store import native
@@ -34,7 +36,7 @@ from thalweg.store.packs import TIME, Key, PackMeta
 @dataclass(slots=True)
 class Content:
     """Rows in stream order (partition by partition) with their lifetimes. `stored` are the places
-    of those that were there before the epoch."""
+    of those that were in the window before the epoch."""
 
     table: pa.Table
     starts: Ints
@@ -42,9 +44,19 @@ class Content:
     stored: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
 
+@dataclass(slots=True)
+class Sorted:
+    """Rows in stream order, partition by partition."""
+
+    table: pa.Table
+    runs: Runs
+    ts: Ints
+
+
 class KeptLeaf:
     """A window over the order of rows, over the packs of a stream. Of these, rows before `since` do
-    not count: by default those before the epoch, which are in the state if they are anywhere."""
+    not count: by default those before the epoch, which are in the state if they are anywhere. With
+    `shared` the state is a store's."""
 
     refers_to_packs = False
 
@@ -57,8 +69,10 @@ class KeptLeaf:
         share: Share,
         state: Sequence[PackMeta],
         since: int | None = None,
+        shared: bool = False,
     ) -> None:
         self.ctx = ctx
+        self.shared = shared
         self.since = ctx.since if since is None else since
         self.leaf = leaf
         self.names = self._names()
@@ -75,14 +89,42 @@ class KeptLeaf:
         return self.leaf.stream_columns
 
     def _loaded(self, packs: Sequence[PackMeta], state: Sequence[PackMeta]) -> Content:
-        tables = [self._stored(m) for m in state]
-        before = sum(t.num_rows for t in tables)
-        tables += [self._arriving(meta) for meta in packs]
+        found = self._sorted(packs, state)
+        if found is None:
+            return Content(pa.table({}), np.empty(0, np.int64), np.empty(0, np.int64))
+        window = self.leaf.window
+        if isinstance(window, SessionWindow):
+            starts, ends = session_lifetimes(window.gap, found.runs, found.ts, self.ctx.until)
+        else:
+            assert isinstance(window, RowWindow)
+            starts, ends = row_lifetimes(window.rows, found.runs, found.ts)
+        stored = np.flatnonzero((found.ts < self.ctx.since) & (ends >= self.ctx.since))
+        return Content(found.table, starts, ends, stored)
+
+    def _sorted(self, packs: Sequence[PackMeta], state: Sequence[PackMeta]) -> Sorted | None:
+        """All rows that may matter. Those of a store are sorted once for all who share them."""
+        window = self.leaf.window
+        assert isinstance(window, KeptWindow)
+        by = tuple(map(self.leaf.bare, window.partition_by))
+        arriving = [m for m in packs if m.max_ts >= self.since and m.min_ts < self.ctx.until]
+        # one per store: what the next epoch sorts takes its place
+        memo = ("window", type(window), self.leaf.relation, by, self.share)
+        names = tuple(m.name for m in (*state, *arriving))
+        made_of = (names, len(state), self.since, self.ctx.until)
+        if self.shared:
+            known, found = self.ctx.cache.derived(memo) or (None, None)
+            if known == made_of:
+                self.ctx.counts[f"shared window:{self.leaf.alias}"] += 1
+                return found
+        tables = [self._stored(m) for m in state] + [self._arriving(m) for m in arriving]
         tables = [t for t in tables if t.num_rows]
         if not tables:
-            return Content(pa.table({}), np.empty(0, np.int64), np.empty(0, np.int64))
-        table = pa.concat_tables(tables).combine_chunks()
-        return self._ordered(table, before)
+            return None
+        found = self._in_order(pa.concat_tables(tables).combine_chunks(), by)
+        if self.shared:
+            size = int(found.table.nbytes) + 4 * found.ts.nbytes
+            self.ctx.cache.remember(memo, (made_of, found), size)
+        return found
 
     def _arriving(self, meta: PackMeta) -> pa.Table:
         return arriving_rows(self.ctx, self.names, meta, self.share, self.since)
@@ -96,21 +138,14 @@ class KeptLeaf:
         rows = self.share.index(pack, self.share.key).rows
         return table if rows is None else table.take(pa.array(rows))
 
-    def _ordered(self, table: pa.Table, before: int) -> Content:
+    def _in_order(self, table: pa.Table, by: Sequence[str]) -> Sorted:
         ts = table.column(TIME).to_numpy()
-        window = self.leaf.window
-        assert isinstance(window, KeptWindow)
-        by = [arrow_vector(table, self.leaf.bare(c)) for c in window.partition_by]
-        runs = sort_into_runs([normalized(v) for v in by], ts)
-        if isinstance(window, SessionWindow):
-            order = runs.order
-            starts, ends = session_lifetimes(window.gap, runs, ts[order], self.ctx.until)
-        else:
+        runs = sort_into_runs([normalized(arrow_vector(table, c)) for c in by], ts)
+        order = runs.order
+        if isinstance(self.leaf.window, RowWindow):
             tie = [*self.leaf.order_by, *self.leaf.stream_columns]
             order = in_stream_order(runs, table, tie)
-            starts, ends = row_lifetimes(window.rows, runs, ts[order])
-        ordered = table.take(pa.array(order)).combine_chunks()
-        return Content(ordered, starts, ends, np.flatnonzero(order < before))
+        return Sorted(table.take(pa.array(order)).combine_chunks(), runs, ts[order])
 
     def closings(self) -> Ints:
         """Instants of the epoch at which sessions end."""

@@ -69,7 +69,7 @@ class StepTask:
     whose oldest rows are given up, with the floor before this step and the floor now. `tactics`
     order conjunctions while the step runs; `ranges` are the hashes of its share along each axis of
     the routing; `common` predicates are asked by other queries too. With a `roll` the output goes
-    to its members.
+    to its members. Slots that are `shared` hold what others hold too, as of the instants given.
     """
 
     query: str
@@ -88,6 +88,7 @@ class StepTask:
     tactics: tuple[tuple[Subject, AnyTactic], ...] = ()
     common: Common = frozenset()
     roll: Roll | None = None
+    shared: tuple[tuple[str, int], ...] = ()
 
     def floor_of(self, stream: str) -> Floor | None:
         return next((Floor(b, n) for s, b, n in self.floors if s == stream), None)
@@ -330,10 +331,13 @@ class _Step:
     ) -> LeafReader:
         name = slots.slot(number, slots.LEAF, i)
         stored = [s.meta for s in self.task.state.get(name, ())]
-        rows = KeptLeaf(self.ctx, leaf, i, packs, share, stored, self._since(leaf))
+        store = dict(self.task.shared).get(name)
+        since = self._since(leaf) if store is None else store
+        rows = KeptLeaf(self.ctx, leaf, i, packs, share, stored, since, store is not None)
         if isinstance(leaf.window, SessionWindow):
             self._closings[number, i] = rows.closings()
-        self._keep(name, rows.state(), (share.key,) if share.key else ())
+        if store is None:
+            self._keep(name, rows.state(), (share.key,) if share.key else ())
         return rows
 
     def _instant(

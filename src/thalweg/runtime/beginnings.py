@@ -35,7 +35,10 @@ class Beginning:
 
     @property
     def frontier(self) -> int:
-        return min(self.begins.values(), default=BEFORE_TIME)
+        first = min(self.begins.values(), default=BEFORE_TIME)
+        if self.silent_until == BEFORE_TIME:
+            return first
+        return min(first, self.silent_until - 1)  # what stands before the first row is not news
 
 
 def usual_history(plan: QueryPlan, catalog: Catalog) -> str:

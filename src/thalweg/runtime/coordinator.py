@@ -28,6 +28,7 @@ from thalweg.exec.shared import Common
 from thalweg.exec.step import StepResult, StepTask
 from thalweg.exec.tactics import Seen
 from thalweg.exec.upkeep import FoldResult, MergeResult
+from thalweg.exec.windowstore import KeepResult
 from thalweg.plan.catalog import SYSSTREAM, Catalog
 from thalweg.plan.expr import Expr
 from thalweg.plan.physical import QueryPlan
@@ -60,6 +61,7 @@ from thalweg.runtime.state import (
     EngineState,
     QueryState,
 )
+from thalweg.runtime.stores import Stores
 from thalweg.runtime.sysstream import SysStream
 from thalweg.store.log import LogEntry
 from thalweg.store.manifest import State, commit_manifest
@@ -132,6 +134,12 @@ class Coordinator(Registering, Advancing):
         self.results_retain = RESULTS_RETAIN
         self.limits: dict[str, int] = {}
         self.state_limit: int | None = None
+        self.stores = Stores(
+            state, self.plans, lambda name: name in self.limits or self.state_limit is not None,
+            self._run, self._prefix, self.drop_later,
+        )  # fmt: skip
+        self.apart = self.stores.apart
+        self.before_commit.append(self.stores.settle)
 
     # -- the epoch ---------------------------------------------------------------------------
 
@@ -293,8 +301,13 @@ class Coordinator(Registering, Advancing):
         packs = tuple(self._visible(plan, i, query) for i in range(len(plan.leaves)))
         if query.start is None:
             query.start = self._start(plan, packs, query, until)
+        if query.start is None and query.begun and until == query.silent_until:
+            query.start = until - 1  # what came before is not kept, but it was there
         ranges = task_ranges(plan, self.parts)
         state = {slot: tuple(found) for slot, found in query.slots.items()}
+        stores = self.stores.content(query)
+        state |= {slot: tuple(store.packs) for slot, store in stores.items()}
+        shared = tuple((slot, store.frontier) for slot, store in stores.items())
         return [
             StepTask(
                 name, plan, query.frontier, until, query.start, packs, state, own, i,
@@ -303,6 +316,7 @@ class Coordinator(Registering, Advancing):
                 self.adaptation.tactics(name, number, i, len(ranges)),
                 self.common,
                 self._roll(name),
+                shared,
             )
             for i, own in enumerate(ranges)
         ]  # fmt: skip
@@ -343,7 +357,7 @@ class Coordinator(Registering, Advancing):
         for name, stream in self.state.streams.items():
             if name in self.catalog.streams:
                 columns = tuple(f.name for f in self.catalog.streams[name].fields)
-                low = low_water(name, self.catalog, self.plans, self.state)
+                low = self._low(name)
                 released = self._released(name)
                 barriers = {q.first_seq for q in self.state.queries.values()}
                 jobs += merge_tasks(
@@ -354,7 +368,13 @@ class Coordinator(Registering, Advancing):
             if name in self.plans:
                 prefix = self._prefix(f"q/{quote(name, safe='')}")
                 jobs += fold_tasks(name, self.plans[name], query, prefix)
-        return jobs
+        return [*jobs, *self.stores.tasks()]
+
+    def _low(self, stream: str) -> int:
+        """Rows of a stream before this instant are out of everybody's reach."""
+        low = low_water(stream, self.catalog, self.plans, self.state)
+        asked = self.stores.low(stream)
+        return low if asked is None else min(low, asked)
 
     def _released(self, stream: str) -> int:
         """Below this instant every query has processed the stream's rows."""
@@ -384,6 +404,8 @@ class Coordinator(Registering, Advancing):
         for result in results:
             if isinstance(result, FoldResult):
                 self._replace_state(result)
+            elif isinstance(result, KeepResult):
+                self.stores.apply(result)
         return outputs
 
     def _apply_query(self, number: int, name: str, results: Sequence[StepResult]) -> list[PackMeta]:
@@ -468,8 +490,10 @@ class Coordinator(Registering, Advancing):
         for name, stream in self.state.streams.items():
             if name not in self.catalog.streams:
                 continue
-            low = low_water(name, self.catalog, self.plans, self.state)
-            stream.kept_since = max(stream.kept_since, low)
+            # what a late query sees must not depend on what others share
+            since = low_water(name, self.catalog, self.plans, self.state)
+            stream.kept_since = max(stream.kept_since, since)
+            low = self._low(name)
             gone = [p for p in stream.packs if p.max_ts < low]
             if gone:
                 self._dropped += [p.name for p in gone]

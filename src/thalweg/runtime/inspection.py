@@ -245,7 +245,8 @@ def _query(name: str, query: QueryState, state: EngineState) -> QueryView:
         _known(query.frontier),
         query.counts.get("emitted", 0),
         query.counts.get("rejected", 0),
-        tuple(_slot(slot, packs) for slot, packs in query.slots.items() if packs),
+        tuple(_slot(slot, packs) for slot, packs in query.slots.items() if packs)
+        + tuple(_stub(slot, state.stores[key].packs) for slot, key in query.stubs.items()),
         len(results),
         Kept.of(PackMeta.from_json(p) for ps in results for p in ps),
         Kept.of(PackMeta.from_json(p) for p in query.rejects),
@@ -255,6 +256,10 @@ def _query(name: str, query: QueryState, state: EngineState) -> QueryView:
 def _slot(name: str, packs: list[StatePack]) -> SlotView:
     kind = slots.kind_of(name)
     return SlotView(name, SLOT_WORDS.get(kind, kind), Kept.of(p.meta for p in packs))
+
+
+def _stub(name: str, packs: list[StatePack]) -> SlotView:
+    return SlotView(name, "content of a row window, shared", Kept.of(p.meta for p in packs))
 
 
 def _group(number: int, group: Mapping[str, Any], state: EngineState) -> GroupView:
@@ -268,6 +273,7 @@ def _totals(storage: Storage, state: EngineState, waiting: list[LogEntry], sizes
     rejects = [p[0] for s in streams for p in s.rejects]
     rejects += [p[0] for q in queries for p in q.rejects]
     held = [f for q in queries for slot in q.slots.values() for p in slot for f in p.files]
+    held += [f for store in state.stores.values() for p in store.packs for f in p.files]
     arrived = {f for entry in waiting for f in entry.files()}
     ours = [n for n in sizes if not n.startswith((f"{manifest.FOLDER}/", f"{CHECKPOINTS}/"))]
     wanted = state.files() | arrived

@@ -85,6 +85,10 @@ class Management(Declaring):
         self.reads.pop(name, None)
         self.catalog.views.pop(name, None)
 
+    def share_windows(self, on: bool) -> None:
+        """Let windows over the order of rows be kept once for all queries, or not."""
+        self.for_good(lambda: setattr(self.coordinator.stores, "enabled", on))
+
     def drop_view(self, name: str) -> None:
         if name in self.queries:
             raise ConfigError(f"{name} is a query", remedy=f"use DROP QUERY {name}")
@@ -159,7 +163,7 @@ class Management(Declaring):
         query.limit()
         if "materialize" in changes:
             self._materialized(query)
-        if changes.keys() & {"filters", "profile"}:
+        if changes.keys() & {"filters", "profile", "share"}:
             plan = query.session.physical(query.bound)
             self.coordinator.replan(query.name, plan, query.bound.options)
 

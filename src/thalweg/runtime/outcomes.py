@@ -25,6 +25,7 @@ from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.coverage import coverage
 from thalweg.runtime.members import Members, Membership
 from thalweg.runtime.state import RUNNING
+from thalweg.runtime.stores import shared_windows
 from thalweg.store.packs import TIME, PackMeta, with_times
 from thalweg.store.storage import Storage
 
@@ -187,6 +188,7 @@ class Outcomes:
             "rejected": query.counts.get("rejected", 0),
             "state_bytes": sum(p.meta.bytes for p in packs),
             "state_rows": sum(p.meta.rows for p in packs),
+            "shared_windows": shared_windows(state, query),
             **asdict(components(self.queries[name].plan, query, state, self.storage)),
             "bound": list(verdict(self.queries[name].bound.root).bounds),
             "approximate_since": query.approximate_since,

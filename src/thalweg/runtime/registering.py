@@ -27,6 +27,7 @@ class Registering:
     limits: dict[str, int]
     adaptation: Adaptation
     pace: Pace
+    apart: set[str]
     _dropped: list[str]
     _common: Common | None
 
@@ -42,6 +43,11 @@ class Registering:
                 text, created=text, delivered=self.state.epoch
             )
             begin(query, given, self.state, self.storage)
+            query.begun = any(
+                known.kept_since > BEFORE_TIME or any(p.min_ts < given.silent_until for p in packs)
+                for known in map(self.state.streams.__getitem__, streams_of(plan))
+                for packs in (known.packs,)
+            )
             if query.behind:
                 query.backfill = chosen_backfill(
                     options.backfill, plan, query, self.state, self.storage, self.pace.rows
@@ -59,6 +65,7 @@ class Registering:
         for stream in streams_of(plan):
             self.state.streams.setdefault(stream, StreamState())
         if cut > BEFORE_TIME:
+            query.begun = query.begun if query.start is None else query.start < cut
             begin(query, beginning(plan, SEED, self.state, cut), self.state, self.storage)
             query.backfill = PUSH
             query.replaces = query.replaces or not is_silent
@@ -67,7 +74,7 @@ class Registering:
     def drop_state(self, query: QueryState) -> None:
         self._dropped += [f for slot in query.slots.values() for p in slot for f in p.files]
         self._dropped += [p[0] for p in query.filling]
-        query.slots, query.filling = {}, []
+        query.slots, query.filling, query.stubs = {}, [], {}
         kept = ("emitted", "rejected")
         query.counts = {k: n for k, n in query.counts.items() if k in kept}
 
@@ -79,6 +86,7 @@ class Registering:
         self.forget_outputs(name)
         self.plans.pop(name, None)
         self.limits.pop(name, None)
+        self.apart.discard(name)
         self.adaptation.forget(name)
         self._common = None
 
@@ -110,6 +118,7 @@ class Registering:
 
     def replan(self, name: str, plan: QueryPlan, options: QueryOptions) -> None:
         """Run a query by another plan from the next epoch on, its conjunctions as they were."""
+        (self.apart.add if options.share == "off" else self.apart.discard)(name)
         orders = [tuple(o) for o in self.state.queries[name].orders]
         self.plans[name] = self.adaptation.watch(name, plan, options, orders)
         self._common = None

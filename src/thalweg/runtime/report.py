@@ -63,5 +63,6 @@ def growth(before: Tallies, after: Tallies) -> dict[str, Any]:
 def state_bytes(state: EngineState) -> int:
     """Bytes of the packs that streams and queries keep."""
     kept = sum(p.bytes for s in state.streams.values() for p in s.packs)
-    held = (p for q in state.queries.values() for slot in q.slots.values() for p in slot)
+    held = [p for q in state.queries.values() for slot in q.slots.values() for p in slot]
+    held += [p for store in state.stores.values() for p in store.packs]
     return kept + sum(p.meta.bytes for p in held)

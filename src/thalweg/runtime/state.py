@@ -67,6 +67,28 @@ class StreamState:
 
 
 @dataclass(slots=True)
+class WindowStore:
+    """Rows before the `frontier` that windows over the order of a stream hold, once for several
+    queries; `reach` is the furthest of them (see `runtime/stores.py`)."""
+
+    stream: str
+    reach: int
+    frontier: int
+    packs: list[StatePack] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        packs = [p.to_json() for p in self.packs]
+        return {
+            "stream": self.stream, "reach": self.reach, "frontier": self.frontier, "packs": packs
+        }  # fmt: skip
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> WindowStore:
+        packs = [StatePack.from_json(p) for p in data["packs"]]
+        return WindowStore(data["stream"], data["reach"], data["frontier"], packs)
+
+
+@dataclass(slots=True)
 class QueryState:
     """`frontier` is F: all instants below it have been processed; `first_seq` is the first log
     entry the query sees; `start` its first instant. `delivered` is the last epoch its sinks have.
@@ -83,7 +105,9 @@ class QueryState:
     version of the query `replaces` another, its next output. A cohort (see `runtime/members.py`)
     has a `roll` of members, some of them `struck` off; a query that `was_member` has earlier
     results among theirs. A query that speaks only when it is invoked has a `mode` (see
-    `runtime/invocations.py`), since the epoch `decided`."""
+    `runtime/invocations.py`), since the epoch `decided`. `begun` says that there were rows before
+    its silence ends, whether they are kept or not. `stubs` are slots whose rows are in a
+    store (see `runtime/stores.py`)."""
 
     text: str
     first_seq: int = 0
@@ -118,6 +142,8 @@ class QueryState:
     mode: str = ""
     invocations: int = 0
     decided: int = 0
+    stubs: dict[str, str] = field(default_factory=dict)
+    begun: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -154,6 +180,8 @@ class QueryState:
             "mode": self.mode,
             "invocations": self.invocations,
             "decided": self.decided,
+            "stubs": dict(self.stubs),
+            "begun": self.begun,
         }
 
     @staticmethod
@@ -169,7 +197,8 @@ class EngineState:
     from each ingest query; `groups` describes the ingest groups; `clocks` says when epochs with
     output were committed; `versions` of tables are (from which instant, given at which clock).
     `identity` tells engines apart that write to the same place; `controlled` says how requests of
-    other processes ended that have not been answered yet; members are numbered by `next_member`."""
+    other processes ended that have not been answered yet; members are numbered by `next_member`.
+    `stores` are the rows of windows that queries share."""
 
     epoch: int = 0
     next_seq: int = 0
@@ -187,6 +216,7 @@ class EngineState:
     identity: str = field(default_factory=new_identity)
     controlled: dict[str, dict[str, Any]] = field(default_factory=dict)
     next_member: int = 0
+    stores: dict[str, WindowStore] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -206,6 +236,7 @@ class EngineState:
             "versions": {n: [list(v) for v in vs] for n, vs in self.versions.items()},
             "controlled": dict(self.controlled),
             "next_member": self.next_member,
+            "stores": {k: s.to_json() for k, s in self.stores.items()},
         }
 
     @staticmethod
@@ -229,6 +260,7 @@ class EngineState:
             data.get("identity") or new_identity(),
             dict(data.get("controlled", {})),
             data.get("next_member", 0),
+            {k: WindowStore.from_json(s) for k, s in data.get("stores", {}).items()},
         )
 
     def files(self) -> set[str]:
@@ -239,5 +271,6 @@ class EngineState:
             found |= {f for slot in query.slots.values() for p in slot for f in p.files}
             found |= {p[0] for p in query.rejects}
             found |= {p[0] for p in (*query.base, *query.filling, *query.roll)}
+        found |= {f for store in self.stores.values() for p in store.packs for f in p.files}
         found |= {p[0] for packs in self.outputs.values() for p in packs}
         return found | {p.name for packs in self.tables.values() for p in packs}

@@ -119,6 +119,7 @@ class Engine(Inputs):
         coordinator = Coordinator(storage, Catalog(), executor, state, self.parallelism)
         coordinator.results_retain = config.results_retain
         coordinator.state_limit = config.state_limit
+        coordinator.stores.enabled = config.share_windows
         self.session = EngineSession(
             coordinator,
             storage,
@@ -163,6 +164,11 @@ class Engine(Inputs):
 
     def explain(self, query: str | Query) -> str:
         return self.session.explain(query)
+
+    def share_windows(self, on: bool) -> None:
+        """Whether queries keep the rows of [ROWS n] and sessions once for all of them, or each for
+        itself, from the next epoch on. No row depends on it."""
+        self.session.share_windows(on)
 
     @property
     def queries(self) -> dict[str, Query]:

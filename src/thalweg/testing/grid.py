@@ -34,15 +34,21 @@ _NEIGHBOURS = (
     "SELECT x, count(*) AS c FROM {stream} [RANGE 1 HOUR] GROUP BY x",
     "SELECT a.k FROM {stream} [PARTITION BY k ROWS 1] a, {stream} [NOW] b WHERE a.x = b.x",
 )
+# Windows over the order of rows that reach further or less far than those of cases.
+_SHARING = (
+    "SELECT sum(x) AS s FROM {stream} [ROWS 3]",
+    "SELECT k, count(*) AS c FROM {stream} [PARTITION BY k ROWS 5] GROUP BY k",
+    "SELECT k, count(*) AS c FROM {stream} [PARTITION BY k SESSION GAP 2 SECONDS] GROUP BY k",
+)
 
 
 @dataclass(frozen=True)
 class Variant:
     """One way to run a case: the Runner's arguments, and what to do to the input before.
 
-    `beside` are other queries in the same engine, over `{stream}`, the case's first. The query is
-    registered before the epoch `comes`; `manage` is what is done to it before which epochs. Where
-    the past matters, streams are `kept`.
+    `beside` are other queries in the same engine, over `{stream}`, the case's first, or `{sql}`,
+    the case's query itself. The query is registered before the epoch `comes`; `manage` is what is
+    done to it before which epochs. Where the past matters, streams are `kept`.
     """
 
     name: str
@@ -134,6 +140,18 @@ VARIANTS: tuple[Variant, ...] = (
         manage=((2, "ALTER QUERY q AS {sql}"), (4, "ALTER QUERY q AS {sql}")),
         kept=True,
     ),
+    Variant(
+        "windows shared with a twin and others, apart in between, restarts",
+        lambda case: {
+            "epochs": 7,
+            "buckets": 2,
+            "restarts": (2, 5),
+            "share_from": 0,
+            "switches": case.seed,
+        },
+        beside=("{sql}", *_SHARING),
+        manage=((2, "ALTER QUERY q SET (share = 'off')"), (4, "ALTER QUERY q SET (share = 'on')")),
+    ),
 )
 _AGES = "3650 days"
 
@@ -163,9 +181,10 @@ def reference_result(case: Case) -> ReferenceResult:
 def check_variant(case: Case, variant: Variant, expected: ReferenceResult) -> None:
     """One cell of the grid: raises AssertionError with what is missing and what is too much."""
     runner = load(Runner(**variant.arguments(case)), variant.arrange(case), variant.kept)
-    neighbours = [sql.format(stream=next(iter(case.streams))) for sql in variant.beside]
-    for sql in neighbours[::2]:
-        runner.query(sql)
+    stream = next(iter(case.streams))
+    neighbours = [sql.format(stream=stream, sql=case.sql) for sql in variant.beside]
+    for i, sql in enumerate(neighbours[::2]):
+        runner.query(sql, name=f"before{i}")
 
     def before_epoch(number: int) -> None:
         if number == min(variant.comes, epochs):
@@ -177,8 +196,8 @@ def check_variant(case: Case, variant: Variant, expected: ReferenceResult) -> No
     epochs = runner.feedings
     if not variant.comes:
         runner.query(case.sql, name="q")
-    for sql in neighbours[1::2]:
-        runner.query(sql)
+    for i, sql in enumerate(neighbours[1::2]):
+        runner.query(sql, name=f"after{i}")
     runner.run(before_epoch)
     query = runner.queries["q"]
     title = f"seed {case.seed}, {variant.name}\n  {case.sql}"

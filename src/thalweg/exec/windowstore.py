@@ -1,0 +1,73 @@
+"""The rows that windows over the order of a stream hold, kept once for several queries.
+
+A store holds, of the rows before an instant, those that the window that reaches furthest would hold
+then. Every other window over the same partitions holds some of these: its own view is what its
+lifetimes say (`exec/keptleaf.py`), so that no operator knows whether rows are shared.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from thalweg.exec.context import TaskContext
+from thalweg.exec.expressions import UserFunction
+from thalweg.exec.groupstate import StatePack
+from thalweg.exec.keptleaf import KeptLeaf
+from thalweg.exec.share import Share
+from thalweg.plan.logical import KeptWindow, RowWindow
+from thalweg.plan.physical import Leaf
+from thalweg.store.packs import TIME, Key, PackCache, PackMeta, arrange, write_pack
+
+
+def reach_of(window: KeptWindow) -> int:
+    """How far a window reaches back: in rows, or as the longest pause within a session."""
+    return window.rows if isinstance(window, RowWindow) else window.gap
+
+
+def reaching(window: KeptWindow, reach: int) -> KeptWindow:
+    """The same window, but so far."""
+    if isinstance(window, RowWindow):
+        return replace(window, rows=reach)
+    return replace(window, gap=reach)
+
+
+@dataclass(frozen=True, slots=True)
+class KeepTask:
+    """Bring a store from one instant to another: `stored` are its rows, `packs` those of the
+    stream. `keys` are those by which its rows will be looked up."""
+
+    store: str
+    leaf: Leaf
+    stored: tuple[PackMeta, ...]
+    packs: tuple[PackMeta, ...]
+    since: int
+    until: int
+    keys: tuple[Key, ...]
+    prefix: str
+
+
+@dataclass(slots=True)
+class KeepResult:
+    """What a store holds at the instant `until`, for windows that `reach` so far."""
+
+    store: str
+    until: int
+    reach: int
+    pack: StatePack | None
+
+
+def keep(task: KeepTask, cache: PackCache, functions: Mapping[str, UserFunction]) -> KeepResult:
+    ctx = TaskContext(cache, functions, task.since, task.until)
+    bare = replace(task.leaf, fields=(), post_filters=())
+    table = KeptLeaf(ctx, bare, 0, task.packs, Share(), task.stored).state()
+    assert isinstance(bare.window, KeptWindow)
+    reach = reach_of(bare.window)
+    if table is None or not table.num_rows:
+        return KeepResult(task.store, task.until, reach, None)
+    ts = table.column(TIME).to_numpy()
+    arranged = arrange(table.drop_columns([TIME]), ts, task.keys)
+    name = f"{task.prefix}window-{uuid.uuid4().hex[:16]}.arrow"
+    meta = write_pack(cache.storage, name, arranged)
+    return KeepResult(task.store, task.until, reach, StatePack(meta))

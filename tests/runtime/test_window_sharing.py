@@ -1,0 +1,266 @@
+"""Windows over the order of rows are kept once for several queries, and no row depends on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from thalweg.runtime import stores
+from thalweg.testing.compare import difference, from_table
+from thalweg.testing.runner import Runner
+
+SMALL = "SELECT sum(x) AS s FROM s [ROWS 200]"
+LARGE = "SELECT sum(x) AS s, max(x) AS m FROM s [ROWS 1000]"
+QUERIES = {
+    "few": "SELECT sum(x) AS s, count(*) AS c FROM s [ROWS 10]",
+    "many": "SELECT sum(x) AS s FROM s [ROWS 300]",
+    "per_key": "SELECT k, max(x) AS m FROM s [PARTITION BY k ROWS 5] GROUP BY k",
+    "more_per_key": "SELECT k, sum(x) AS m FROM s [PARTITION BY k ROWS 20] GROUP BY k",
+    "self": "SELECT ISTREAM a.x, b.x AS y FROM s [ROWS 3] a, s [ROWS 7] b WHERE a.k = b.k",
+    "sessions": "SELECT k, count(*) AS c FROM s [PARTITION BY k SESSION GAP 40 MILLISECONDS] "
+    "GROUP BY k",
+    "long_sessions": "SELECT k, sum(x) AS c FROM s [PARTITION BY k SESSION GAP 60 MILLISECONDS] "
+    "GROUP BY k",
+}
+
+
+def rows(since: int, until: int, step: int = 1000) -> pa.Table:
+    rng = np.random.default_rng(since)
+    count = until - since
+    return pa.table(
+        {
+            "k": rng.integers(0, 7, count),
+            "x": rng.integers(0, 100, count),
+            "ts": pa.array(np.arange(since, until) * step, pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+def opened(*queries: str, **how: Any) -> Runner:
+    runner = Runner(**how)
+    runner.stream("s", rows(0, 0))
+    for number, sql in enumerate(queries):
+        runner.query(sql, name=f"q{number}")
+    return runner
+
+
+def sizes(runner: Runner) -> list[int]:
+    """Rows in each store."""
+    found = runner.session.coordinator.state.stores.values()
+    return sorted(sum(p.meta.rows for p in store.packs) for store in found)
+
+
+def own_rows(runner: Runner, name: str) -> int:
+    return int(runner.queries[name].stats()["state_rows"])
+
+
+def answers(runner: Runner) -> dict[str, Any]:
+    return {name: from_table(query.results()) for name, query in runner.queries.items()}
+
+
+def run(plan: dict[int, bool], **how: Any) -> dict[str, Any]:
+    """All queries over 2,000 rows; `plan` says before which epoch sharing is turned on or off."""
+    runner = Runner(**how)
+    runner.stream("s", rows(0, 2000))
+    for name, sql in QUERIES.items():
+        runner.query(sql, name=name)
+
+    def before_epoch(number: int) -> None:
+        if number in plan:
+            runner.session.share_windows(plan[number])
+
+    runner.run(before_epoch)
+    return answers(runner)
+
+
+@pytest.fixture(scope="module")
+def unshared() -> dict[str, Any]:
+    return run({0: False}, epochs=1)
+
+
+@pytest.mark.parametrize(
+    ("plan", "how"),
+    [
+        ({}, {"epochs": 13}),
+        ({}, {"epochs": 40, "buckets": 3}),
+        ({3: False, 5: True, 8: False, 9: True}, {"epochs": 12, "buckets": 2}),
+        ({2: False, 6: True}, {"epochs": 12, "restarts": (4, 9), "switches": 3}),
+    ],
+    ids=["shared", "in three buckets", "toggled", "toggled, with restarts and switches"],
+)
+def test_sharing_changes_no_row(
+    unshared: dict[str, Any], plan: dict[int, bool], how: dict[str, Any]
+) -> None:
+    """streamon 6."""
+    found = run(plan, **how)
+    for name, wanted in unshared.items():
+        assert difference(wanted, found[name]) is None, name
+
+
+def test_a_store_holds_the_union_of_what_its_stubs_see() -> None:
+    """streamon 6: [ROWS 200] over the store of [ROWS 1000]; neither query holds rows itself."""
+    runner = opened(SMALL, LARGE)
+    for i in range(4):
+        runner.feed({"s": rows(i * 1500, (i + 1) * 1500)})
+    runner.feed({"s": rows(6000, 6001)})  # what came is in the store when the next epoch begins
+    assert sizes(runner) == [1000]
+    for name in ("q0", "q1"):
+        shared = runner.queries[name].stats()["shared_windows"]["0.leaf0"]
+        assert shared["rows"] == 1000
+        assert shared["queries"] == ["q0", "q1"]
+    alone = opened(LARGE)
+    for i in range(4):
+        alone.feed({"s": rows(i * 1500, (i + 1) * 1500)})
+    alone.feed({"s": rows(6000, 6001)})
+    assert own_rows(alone, "q0") == own_rows(runner, "q1") + 1000
+
+
+def test_a_row_stays_until_the_last_stub_lets_it_go() -> None:
+    """streamon 6: when the longest window leaves, the store shrinks to the next one."""
+    runner = opened(SMALL, LARGE, "SELECT count(*) AS c FROM s [ROWS 50]")
+    runner.feed({"s": rows(0, 3000)})
+    runner.feed({"s": rows(3000, 6000)})
+    runner.feed({"s": rows(6000, 6010)})
+    assert sizes(runner) == [1000]
+    runner.sql("DROP QUERY q1")
+    runner.feed({"s": rows(6010, 6600)})
+    runner.feed({"s": rows(6600, 6610)})
+    assert sizes(runner) == [200]
+    runner.sql("DROP QUERY q0")
+    runner.feed({"s": rows(6610, 6620)})
+    assert sizes(runner) == []
+    assert own_rows(runner, "q2") >= 50
+
+
+def test_a_longer_window_joins_the_store_and_brings_its_rows() -> None:
+    runner = opened(SMALL, "SELECT count(*) AS c FROM s [ROWS 50]")
+    runner.feed({"s": rows(0, 1500)})
+    runner.feed({"s": rows(1500, 3000)})
+    runner.query(LARGE, name="late")
+    for i in range(3000, 9000, 1500):
+        runner.feed({"s": rows(i, i + 1500)})
+    # it has not seen the first rows, so what it holds is not what the others hold
+    assert runner.queries["late"].stats()["shared_windows"] == {}
+    runner.query(LARGE.replace("max", "min"), name="with_it")
+    for i in range(9000, 12000, 1500):
+        runner.feed({"s": rows(i, i + 1500)})
+    assert runner.queries["late"].stats()["shared_windows"] == {}
+    runner.sql("CREATE QUERY a AS SELECT max(x) AS m FROM s [ROWS 9];"
+               "CREATE QUERY b AS SELECT min(x) AS m FROM s [ROWS 7]")  # fmt: skip
+    for i in range(12000, 15000, 1500):
+        runner.feed({"s": rows(i, i + 1500)})
+    shared = runner.queries["a"].stats()["shared_windows"]["0.leaf0"]
+    assert shared["queries"] == ["a", "b"]
+
+
+def test_options_and_pauses_take_a_query_out() -> None:
+    runner = opened(SMALL, LARGE, SMALL.replace("sum", "min"))
+    runner.feed({"s": rows(0, 1500)})
+    runner.feed({"s": rows(1500, 3000)})
+    runner.sql("ALTER QUERY q0 SET (share = 'off')")
+    runner.feed({"s": rows(3000, 3500)})
+    assert runner.queries["q0"].stats()["shared_windows"] == {}
+    assert own_rows(runner, "q0") >= 200
+    runner.sql("PAUSE QUERY q2")
+    runner.feed({"s": rows(3500, 4000)})
+    assert sizes(runner) == []
+    runner.sql("RESUME QUERY q2; ALTER QUERY q0 SET (share = 'auto')")
+    runner.feed({"s": rows(4000, 4500)})
+    runner.feed({"s": rows(4500, 5000)})
+    assert runner.queries["q1"].stats()["shared_windows"]["0.leaf0"]["queries"] == [
+        "q0", "q1", "q2",
+    ]  # fmt: skip
+
+
+def joined(**how: Any) -> Runner:
+    runner = Runner(**how)
+    runner.stream("s", rows(0, 0))
+    runner.stream("slow", rows(0, 0))
+    runner.query("SELECT sum(x) AS s FROM s [ROWS 30]", name="fast")
+    runner.query(
+        "SELECT ISTREAM a.x, b.x AS y FROM s [ROWS 100] a, slow [ROWS 2] b WHERE a.k = b.k",
+        name="waits",
+    )
+    return runner
+
+
+def feed_unevenly(runner: Runner) -> None:
+    """One stream is three epochs ahead of the other."""
+    for i in range(12):
+        batch = {"s": rows(i * 200, (i + 1) * 200)}
+        if i >= 3:
+            batch["slow"] = rows((i - 3) * 200, (i - 2) * 200)
+        runner.feed(batch)
+
+
+def test_stubs_may_have_come_differently_far() -> None:
+    """The store tracks each stub's progress and shows it its own view."""
+    shared, alone = joined(), joined()
+    alone.session.share_windows(False)
+    for runner in (shared, alone):
+        feed_unevenly(runner)
+    fast, waits = (shared.session.coordinator.state.queries[n] for n in ("fast", "waits"))
+    assert fast.frontier > waits.frontier
+    assert fast.stubs
+    assert waits.stubs
+    for runner in (shared, alone):
+        runner.close()
+    for name, wanted in answers(alone).items():
+        assert difference(wanted, answers(shared)[name]) is None, name
+
+
+def test_who_falls_far_behind_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the others would have to read ever more rows again."""
+    monkeypatch.setattr(stores, "SMALL", 500)
+    runner, alone = joined(), joined()
+    alone.session.share_windows(False)
+    for one in (runner, alone):
+        feed_unevenly(one)
+    waits = runner.session.coordinator.state.queries["waits"]
+    assert not waits.stubs
+    for one in (runner, alone):
+        one.close()
+    for name, wanted in answers(alone).items():
+        assert difference(wanted, answers(runner)[name]) is None, name
+
+
+def test_rows_are_sorted_once_for_all_who_share_them() -> None:
+    """Every query after the first finds them in order."""
+    runner = opened(*[f"SELECT sum(x) AS s FROM s [ROWS {n}]" for n in (100, 90, 80, 70)])
+    runner.feed({"s": rows(0, 500)})
+    before = reused(runner)
+    for i in range(5):
+        runner.feed({"s": rows(500 + i * 100, 600 + i * 100)})
+    assert reused(runner) - before == 5 * 3
+
+
+def reused(runner: Runner) -> int:
+    queries = runner.session.coordinator.state.queries.values()
+    return sum(q.counts.get("shared window:s", 0) for q in queries)
+
+
+def test_a_store_is_rewritten_only_when_much_has_come() -> None:
+    """What is written is paid for by what came, however long the window."""
+    runner = opened(LARGE, LARGE.replace("max", "min"))
+    runner.feed({"s": rows(0, 2000)})
+    runner.feed({"s": rows(2000, 2001)})
+    runner.feed({"s": rows(2001, 2002)})
+    names = set()
+    for i in range(100):
+        runner.feed({"s": rows(2002 + i, 2003 + i)})
+        (store,) = runner.session.coordinator.state.stores.values()
+        names.add(store.packs[0].meta.name)
+    assert len(names) == 1
+
+
+def test_a_limit_on_state_keeps_windows_apart() -> None:
+    """What a query with a limit may keep is counted by itself."""
+    runner = opened(SMALL, LARGE)
+    runner.query(f"{SMALL} WITH (state_limit = 100000000)", name="limited")
+    runner.feed({"s": rows(0, 1500)})
+    runner.feed({"s": rows(1500, 3000)})
+    assert runner.queries["limited"].stats()["shared_windows"] == {}
+    assert runner.queries["q0"].stats()["shared_windows"]
