@@ -3,7 +3,8 @@ query over the past does to those that follow the present.
 
 Beside it one streaming query of Spark per query, as far as Spark goes, and one streaming query with
 all predicates in one projection. Rates are rows a second between the ends of two batches, reading
-included; the results of some queries are counted by DuckDB.
+included; the results of some queries are counted by DuckDB. Then the figures of PSoup and Fjords,
+in shape (`_psoup.py`, `_fjords.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import _fjords
+import _psoup
 from _harness import Report
 
 FULL = (1, 10, 100, 1_000, 10_000, 100_000)
@@ -33,6 +36,8 @@ def run(quick: bool = False, json_path: str | None = None) -> int:
     report.declare(PROJECTED, at_least=10)
     report.declare(SUBLINEAR, at_most=10)
     report.declare(BESIDE, at_most=1.5)
+    _psoup.declare(report)
+    _fjords.declare(report)
     files, rows = (8, 50_000) if quick else (10, 100_000)
     size = {"files": files, "rows": rows}
     shared = _ours(report, QUICK if quick else FULL, size, "on")
@@ -68,6 +73,8 @@ def run(quick: bool = False, json_path: str | None = None) -> int:
                         f"compared at {most:,}")  # fmt: skip
         report.ratio(PROJECTED, shared[AT], one[most] * min(most / AT, 1))
     _adhoc(report, 2_000_000 if quick else 10_000_000, turns=3 if quick else 8)
+    _psoup.measure(report, quick)
+    _fjords.measure(report, quick)
     report.finish(Path(json_path) if json_path else None)
     return 0
 

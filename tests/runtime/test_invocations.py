@@ -10,6 +10,7 @@ import pytest
 
 from thalweg.errors import ConfigError
 from thalweg.runtime.standing import DECIDE_EVERY
+from thalweg.runtime.state import WHERES
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.runner import Runner
 
@@ -89,7 +90,7 @@ def test_invocations_ask_no_predicate() -> None:
     text = "SELECT k, v FROM s [RANGE 30 MICROSECONDS] WHERE v > 60 AND k < 3"
     queries = {m: made.query(f"{text} WITH (materialize = '{m}')", m) for m in ("none", "p", "c")}
     made.feed({"s": rows(0, 200)})
-    counts = made.session.standing.answering.counts
+    counts = made.session.standing.snapshots.answering.counts
     asked = {}
     for mode, query in queries.items():
         query.invoke()
@@ -126,10 +127,11 @@ def test_one_condition_is_kept_once() -> None:
     assert len(made.storage.listing("q")) == baseline
 
 
-def test_aggregates_of_one_condition_share_a_tree() -> None:
+@pytest.mark.parametrize("buckets", [1, 3])
+def test_aggregates_of_one_condition_share_a_tree(buckets: int) -> None:
     """priorart PS-10, PS-11: windows of one WHERE share a tree, another WHERE has its own; answers
     are those without trees."""
-    made = runner()
+    made = runner(buckets=buckets)
     shape = (
         "SELECT count(*) AS n, sum(v) AS t, avg(x) AS a, min(x) AS low, max(v) + 1 AS top, "
         "count(v) AS c FROM s {} WHERE k < {} WITH (materialize = 'p', unbounded = true)"
@@ -140,16 +142,69 @@ def test_aggregates_of_one_condition_share_a_tree() -> None:
     for since in range(0, 400, 40):
         made.feed({"s": rows(since, since + 40)})
         for query in (*queries, other):
-            standing.treed = True
+            standing.snapshots.treed = True
             by_tree = bag(query.invoke())
-            standing.treed = False
+            standing.snapshots.treed = False
             assert difference(bag(query.invoke()), by_tree) is None, query.text
         if since == 0:
-            standing.treed = True
-    trees = standing.ranked.trees
+            standing.snapshots.treed = True
+    trees = standing.snapshots.ranked.trees
     assert trees == 2 * 2, "two columns, two conditions"
     other.drop()
-    assert standing.ranked.trees == 2
+    assert standing.snapshots.ranked.trees == 2
+
+
+def test_the_work_of_an_invocation_is_what_the_mode_says() -> None:
+    """priorart PS-12, in counts: under none all rows in the window are fetched and asked, the more
+    the more predicates there are; under p those of the answer are fetched; under c none."""
+    done: dict[str, dict[int, int]] = {}
+    for predicates in (1, 2, 4):
+        made = runner()
+        asked = ["v > 40", "v < 230", "k > 0", "x < 0.8"][:predicates]
+        text = f"SELECT k, v FROM s [RANGE 2047 MICROSECONDS] WHERE {' AND '.join(asked)}"
+        queries = [made.query(f"{text} WITH (materialize = '{m}')", m) for m in MODES[:3]]
+        for since in range(0, 4096, 512):
+            made.feed({"s": rows(since, since + 512)})
+        counts = made.session.standing.snapshots.answering.counts
+        for query in queries:
+            query.invoke()
+            counts.clear()
+            answers = query.invoke().num_rows
+            evaluations = sum(n for key, n in counts.items() if key.startswith("evaluations:"))
+            work = counts["rows fetched"] + evaluations
+            done.setdefault(query.name, {})[predicates] = work
+            if query.name == "none":
+                assert counts["rows fetched"] == 2048
+            elif query.name == "p":
+                assert work == answers
+            else:
+                assert work == 0
+    assert done["none"][1] < done["none"][2] < done["none"][4]
+    assert done["p"][1] > done["p"][2] > done["p"][4]
+    assert done["none"][4] > 8 * done["p"][4]
+
+
+@pytest.mark.parametrize("buckets", [1, 2])
+def test_what_is_let_through_is_put_together(buckets: int) -> None:
+    """However many epochs have put something out, an answer opens few packs; sets stay as they
+    were, lists or bitmaps."""
+    made = runner(buckets=buckets)
+    shape = "SELECT k, v FROM s [RANGE 1 MINUTE] WHERE k = {} AND v > {}"
+    plain = [made.query(shape.format(i % 4, 30 * i), f"plain{i}") for i in range(5)]
+    kept = [
+        made.query(f"{q.text} WITH (materialize = 'p')", f"kept{i}") for i, q in enumerate(plain)
+    ]
+    for since in range(0, 3000, 10):
+        made.feed({"s": rows(since, since + 10)})
+        if since == 1500:
+            made.restart()
+            kept[0].drop()
+    packs = [p for k, ps in made.session.coordinator.state.outputs.items() for p in ps
+             if k.startswith(WHERES)]  # fmt: skip
+    assert len(packs) < 8 * 4 * buckets
+    for one, other in zip(plain[1:], kept[1:], strict=True):
+        assert one.invoke().num_rows > 50
+        assert difference(bag(one.invoke()), bag(other.invoke())) is None
 
 
 def test_what_is_let_through_is_kept_as_long_as_the_stream() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -164,6 +165,33 @@ def test_each_row_is_read_once_however_many_ask() -> None:
     written = sum(int(p[1]) for p in packs)
     assert written <= 300
     assert cohort.counts["matches"] > 10 * written / 2
+
+
+def laid_out(engines: int, queries: int) -> int:
+    """Rows that are written for some queries in each of some engines: what came, and results."""
+    total = 0
+    for number in range(engines):
+        made = runner(0)
+        for i in range(queries):
+            made.query(f"SELECT k FROM s WHERE n > {(number + i) % 5 - 2}", f"q{i}")
+        made.feed({"s": rows(0, 300)})
+        made.close()
+        state = made.session.coordinator.state
+        total += state.streams["s"].rows
+        total += sum(int(p[1]) for packs in state.outputs.values() for p in packs)
+    return total
+
+
+def test_the_work_for_a_query_falls_with_their_number() -> None:
+    """priorart F11, in counts: in one engine less and less is written for each of n selections; in
+    n engines always the same."""
+    counts = (1, 2, 5, 20, 60)
+    together = [laid_out(1, n) / n for n in counts]
+    apart = [laid_out(n, 1) / n for n in counts[:-1]]
+    assert all(after < before for before, after in pairwise(together))
+    for n, one, many in zip(counts[1:-1], together[1:], apart[1:], strict=False):
+        assert one < many, n
+    assert max(apart) < 1.5 * min(apart)
 
 
 def test_what_cannot_be_compared_is_asked_once() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg.exec.expressions import UserFunction
+from thalweg.exec.many.merging import MergeSetsResult, MergeSetsTask, merge_sets
 from thalweg.exec.step import StepResult, StepTask, step
 from thalweg.exec.upkeep import (
     CleanResult,
@@ -33,9 +34,12 @@ class UpkeepFailed:
     error: str
 
 
-Upkeep = MergeTask | FoldTask | FoldRowsTask | KeepTask
+Upkeep = MergeTask | FoldTask | FoldRowsTask | KeepTask | MergeSetsTask
 Job = StepTask | CleanTask | Upkeep
-Result = StepResult | CleanResult | MergeResult | FoldResult | KeepResult | UpkeepFailed
+Result = (
+    StepResult | CleanResult | MergeResult | FoldResult | KeepResult | MergeSetsResult
+    | UpkeepFailed
+)  # fmt: skip
 
 
 def execute(job: Job, cache: PackCache, functions: Mapping[str, UserFunction]) -> Result:
@@ -65,6 +69,8 @@ def _upkeep(job: Upkeep, cache: PackCache, functions: Mapping[str, UserFunction]
         return fold(job, cache, functions)
     if isinstance(job, KeepTask):
         return keep(job, cache, functions)
+    if isinstance(job, MergeSetsTask):
+        return merge_sets(job, cache, functions)
     return fold_rows(job, cache, functions)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from thalweg.plan.catalog import Catalog
+from thalweg.plan.expr import Column
 from thalweg.plan.logical import (
     Emit,
     EmitKind,
@@ -20,7 +21,7 @@ from thalweg.plan.logical import (
     transform,
     walk,
 )
-from thalweg.plan.physical import QueryPlan
+from thalweg.plan.physical import Block, QueryPlan, Relation
 from thalweg.plan.planner import plan_query
 from thalweg.plan.query import BoundQuery
 
@@ -40,6 +41,33 @@ def snapshot_plan(query: BoundQuery, catalog: Catalog, judged: bool = False) -> 
         root = transform(root, _unfiltered)
     assert isinstance(root, Emit)
     return plan_query(replace(query, root=root), catalog)
+
+
+def picked_columns(plan: QueryPlan) -> list[str] | None:
+    """Where a plan over one table only picks columns of every row: which ones, in order."""
+    if plan.order or plan.limit is not None:
+        return None
+    names: list[str] | None = None
+    for relation in reversed(plan.relations):
+        found = _picked(relation)
+        if found is None:
+            return None
+        names = list(found.values()) if names is None else [found[n] for n in names]
+    return names
+
+
+def _picked(relation: Relation) -> dict[str, str] | None:
+    """By the name of each column of a relation that it only passes on, its name below."""
+    if not isinstance(relation, Block) or len(relation.leaves) != 1:
+        return None
+    leaf = relation.leaves[0]
+    asks = leaf.filters or leaf.hints or leaf.post_filters or relation.top or relation.having
+    if asks or relation.grouping is not None or leaf.emits is not None:
+        return None
+    passed = {
+        c.name: leaf.bare(c.expr.name) for c in relation.columns if isinstance(c.expr, Column)
+    }
+    return passed if len(passed) == len(relation.columns) else None
 
 
 def windows_of(query: BoundQuery) -> dict[str, TimeWindow]:

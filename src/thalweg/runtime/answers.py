@@ -29,16 +29,23 @@ class Answer:
 
     def apply(self, changes: pa.Table) -> None:
         """Changes with signs, as a query emits them."""
-        self.add(weighted(changes))
+        self.add(summed(weighted(changes).combine_chunks(), self.schema.names))
 
     def add(self, rows: pa.Table) -> None:
-        """Rows with weights."""
-        both = [self.weighted, rows.select(self.weighted.column_names).cast(self.weighted.schema)]
-        self.weighted = summed(pa.concat_tables(both).combine_chunks(), self.schema.names)
+        """Rows with weights, each of them once."""
+        rows = rows.select(self.weighted.column_names)
+        if rows.schema != self.weighted.schema:
+            rows = rows.cast(self.weighted.schema)
+        if self.weighted.num_rows:
+            both = pa.concat_tables([self.weighted, rows]).combine_chunks()
+            rows = summed(both, self.schema.names)
+        self.weighted = rows
 
     def rows(self) -> pa.Table:
         """The answer as plain rows, as often as each is there."""
         weight = self.weighted.column(WEIGHT).to_numpy()
+        if (weight == 1).all():
+            return self.weighted.select(self.schema.names)
         picked = np.repeat(np.arange(len(weight)), np.maximum(weight, 0))
         return self.weighted.select(self.schema.names).take(pa.array(picked))
 

@@ -22,6 +22,7 @@ from thalweg.exec.aggregate import OPENS
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.frame import BEFORE_TIME
 from thalweg.exec.jobs import Job, Result, UpkeepFailed
+from thalweg.exec.many.merging import MergeSetsResult
 from thalweg.exec.many.roll import Roll
 from thalweg.exec.share import task_ranges
 from thalweg.exec.shared import Common
@@ -42,11 +43,12 @@ from thalweg.runtime.beginnings import (
 from thalweg.runtime.filling import speak, swallow
 from thalweg.runtime.intake import Intake
 from thalweg.runtime.limits import enforce
+from thalweg.runtime.passed import forget_passed, merges_of_passed, replace_passed
 from thalweg.runtime.registering import Registering
 from thalweg.runtime.report import EpochReport as EpochReport
 from thalweg.runtime.report import growth, state_bytes, tallies
 from thalweg.runtime.requests import Requests
-from thalweg.runtime.results import forget_kept, forget_results
+from thalweg.runtime.results import forget_results
 from thalweg.runtime.retention import (
     fold_tasks,
     forget_emitted,
@@ -368,6 +370,7 @@ class Coordinator(Registering, Advancing):
             if name in self.plans:
                 prefix = self._prefix(f"q/{quote(name, safe='')}")
                 jobs += fold_tasks(name, self.plans[name], query, prefix)
+        jobs += merges_of_passed(self.state, self.plans, self._prefix("q/passed"))
         return [*jobs, *self.stores.tasks()]
 
     def _low(self, stream: str) -> int:
@@ -406,6 +409,8 @@ class Coordinator(Registering, Advancing):
                 self._replace_state(result)
             elif isinstance(result, KeepResult):
                 self.stores.apply(result)
+            elif isinstance(result, MergeSetsResult):
+                self._dropped += replace_passed(self.state, result)
         return outputs
 
     def _apply_query(self, number: int, name: str, results: Sequence[StepResult]) -> list[PackMeta]:
@@ -486,7 +491,7 @@ class Coordinator(Registering, Advancing):
         for name, query in self.state.queries.items():
             if name in self.plans:
                 self._dropped += forget_emitted(self.plans[name], query)
-        self._dropped += forget_kept(self.state, self.plans)
+        self._dropped += forget_passed(self.state, self.plans)
         for name, stream in self.state.streams.items():
             if name not in self.catalog.streams:
                 continue

@@ -100,7 +100,17 @@ class Answering:
                 rows = rows[(times >= low) & (times < high)]
             self.counts["rows fetched"] += len(rows)
             if len(rows):
-                yield pack.table.select(list(columns)).take(pa.array(rows))
+                taken = self._batch(pack, tuple(columns)).take(pa.array(rows))
+                yield pa.Table.from_batches([taken])
+
+    def _batch(self, pack: Pack, columns: tuple[str, ...]) -> pa.RecordBatch:
+        """Some columns of a pack in one piece: rows are taken faster from it than from a table."""
+        key = ("batch", pack.name, columns)
+        found = self.cache.derived(key)
+        if found is None:
+            found = pack.table.select(list(columns)).combine_chunks().to_batches()[0]
+            self.cache.remember(key, found, 0)  # it shares the pack's memory
+        return found
 
     def _wanted(self, pack: Pack, member: int) -> Ints:
         """Rows by who wants them, turned round once for a pack."""
@@ -110,7 +120,7 @@ class Answering:
             found = by_member(pack.table)
             self.cache.remember(key, found, sum(a.nbytes for a in found))
         members, rows = found
-        low, high = np.searchsorted(members, (member, member + 1))
+        low, high = members.searchsorted(member), members.searchsorted(member + 1)
         return rows[low:high]  # type: ignore[no-any-return]
 
 

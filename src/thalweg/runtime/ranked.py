@@ -7,7 +7,7 @@ asks, what has left the stream goes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,12 +20,13 @@ from thalweg.plan.expr import Column, Expr
 from thalweg.plan.logical import NamedAggregate
 from thalweg.plan.physical import Block, QueryPlan
 from thalweg.plan.types import DataType
-from thalweg.store.packs import TIME, PackMeta
+from thalweg.store.packs import TIME
 from thalweg.synopses.ranked_tree import RankedTree, Summary
 
 _TAKES = ("count", "sum", "avg", "min", "max")
 _TREED = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
-Fetch = Callable[[PackMeta, list[str]], pa.Table | None]
+Fetch = Callable[[list[str], int], pa.Table | None]
+"""Rows that a condition has let through, with some columns, from an instant on."""
 
 
 def is_ranked(plan: QueryPlan) -> bool:
@@ -52,12 +53,12 @@ def _is_simple(aggregate: NamedAggregate) -> bool:
 @dataclass(slots=True)
 class _Ranks:
     """What one condition lets through, in the order of time: when it came, and a tree over one
-    column of it. The first `gone` rows have left the stream."""
+    column of it, up to an instant. The first `gone` rows have left the stream."""
 
     tree: RankedTree = field(default_factory=RankedTree)
     times: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     gone: int = 0
-    seen: set[str] = field(default_factory=set)
+    until: int = BEFORE_TIME
 
 
 class Ranked:
@@ -78,13 +79,13 @@ class Ranked:
         self,
         plan: QueryPlan,
         condition: str,
-        packs: Sequence[PackMeta],
         fetch: Fetch,
+        known: tuple[int, int],
         low: int,
         high: int,
     ) -> pa.Table:
-        """The answer over rows with low ≤ event time < high; `fetch` gives the rows of a pack that
-        the condition lets through."""
+        """The answer over rows with low ≤ event time < high. What the condition lets through is
+        `known` from when on, and up to when."""
         block = plan.root
         assert isinstance(block, Block)
         assert block.grouping is not None
@@ -93,7 +94,7 @@ class Ranked:
         for aggregate in block.grouping.aggregates:
             argument = next(iter(aggregate.call.arguments), None)
             column = leaf.bare(argument.name) if isinstance(argument, Column) else ""
-            ranks = self._grown(condition, column, argument, packs, fetch)
+            ranks = self._grown(condition, column, argument, fetch, known)
             begin, end = (int(i) + ranks.gone for i in np.searchsorted(ranks.times, (low, high)))
             if argument is None:
                 found[aggregate.name] = _one(aggregate.call.type, max(end - begin, 0))
@@ -106,23 +107,22 @@ class Ranked:
         condition: str,
         column: str,
         argument: Expr | None,
-        packs: Sequence[PackMeta],
         fetch: Fetch,
+        known: tuple[int, int],
     ) -> _Ranks:
         """The tree with everything that has come since the last time."""
         ranks = self._ranks.setdefault((condition, column), _Ranks())
-        fresh = [p for p in packs if p.name not in ranks.seen]
-        for pack in sorted(fresh, key=lambda p: p.min_ts):
-            table = fetch(pack, [TIME] if argument is None else [column, TIME])
+        since, until = known
+        if until > ranks.until:
+            table = fetch([TIME] if argument is None else [column, TIME], ranks.until)
+            ranks.until = until
             if table is not None:
                 table = table.sort_by([(TIME, "ascending")])
                 ranks.times = np.append(ranks.times, table.column(TIME).to_numpy())
                 if argument is not None:
                     vector = from_arrow(table.column(column), argument.type)
                     ranks.tree.append(np.asarray(vector.data), vector.valid)
-        ranks.seen = {p.name for p in packs}
-        oldest = min((p.min_ts for p in packs), default=BEFORE_TIME)
-        out = int(np.searchsorted(ranks.times, oldest))
+        out = int(np.searchsorted(ranks.times, since))
         ranks.times, ranks.gone = ranks.times[out:], ranks.gone + out
         ranks.tree.evict(ranks.gone)
         return ranks

@@ -17,7 +17,6 @@ from thalweg.exec.frame import BEFORE_TIME
 from thalweg.plan.logical import EmitKind
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.answers import weighted
-from thalweg.runtime.beginnings import streams_of
 from thalweg.runtime.retention import epochs_before
 from thalweg.runtime.state import WHERES, Described, EngineState, QueryState
 from thalweg.store.leases import leases
@@ -68,24 +67,6 @@ def forget_results(
             state.queries[name].forgotten = max(state.queries[name].forgotten, last)
     kept = {key.rsplit("/", 1)[1] for key in state.outputs}
     state.clocks = {e: c for e, c in state.clocks.items() if e not in old or e in kept}
-    return gone
-
-
-def forget_kept(state: EngineState, plans: Mapping[str, QueryPlan]) -> list[str]:
-    """What conditions have let through is kept for as long as the streams themselves."""
-    gone: list[str] = []
-    reach = {
-        name.rsplit(":", 1)[0]: min(state.streams[s].kept_since for s in streams_of(plan))
-        for name, plan in plans.items()
-        if name.startswith(WHERES)
-    }
-    for key in [k for k in state.outputs if k.startswith(WHERES)]:
-        since = reach.get(key.rsplit("/", 1)[0], BEFORE_TIME)
-        packs = [(p, PackMeta.from_json(p).max_ts >= since) for p in state.outputs[key]]
-        gone += [p[0] for p, stays in packs if not stays]
-        state.outputs[key] = [p for p, stays in packs if stays]
-        if not state.outputs[key]:
-            del state.outputs[key]
     return gone
 
 

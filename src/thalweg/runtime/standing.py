@@ -1,31 +1,25 @@
-"""Registering, switching and asking queries that only answer when they are invoked."""
+"""Queries that only answer when they are invoked: how they come, change their mode and go."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from thalweg.errors import ConfigError
-from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME
-from thalweg.plan.logical import EmitKind, TimeWindow, format_instant
-from thalweg.plan.pairs import judged_plan, pairs_of
-from thalweg.plan.physical import Leaf, QueryPlan
+from thalweg.exec.frame import AFTER_TIME
+from thalweg.plan.logical import EmitKind
+from thalweg.plan.pairs import pairs_of
 from thalweg.plan.query import BoundQuery
-from thalweg.plan.snapshots import has_snapshots, snapshot_plan, windows_of
+from thalweg.plan.snapshots import (
+    has_snapshots,
+)
 from thalweg.plan.standing import StandingFilter, where_filter
-from thalweg.plan.types import to_arrow
-from thalweg.runtime.answers import Answer
 from thalweg.runtime.beginnings import REPLAY, SEED, begin, beginning, streams_of
-from thalweg.runtime.invocations import Answering, bounds, columns_of
 from thalweg.runtime.members import Members
-from thalweg.runtime.outcomes import metas
-from thalweg.runtime.ranked import Ranked, is_ranked
+from thalweg.runtime.snapshots import Snapshots
 from thalweg.runtime.state import NONE, WHERES, C, P, QueryState
-from thalweg.store.packs import PackMeta
 
 if TYPE_CHECKING:
     from thalweg.runtime.queries import Query
@@ -45,17 +39,13 @@ class Standing:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.coordinator = session.coordinator
-        self.answering = Answering(session.storage)
         self.wheres = Members(WHERES, self.coordinator, session.cohort_plan, self._condition)
         self.wheres.load()
+        self.snapshots = Snapshots(session, self.wheres, self._key)
         self._users: dict[str, set[str]] = {}
-        self._plans: dict[tuple[str, str, bool], QueryPlan] = {}
         self._keys: dict[str, str] = {}
         self.composite = True
         """Whether joins that differ only in what they ask of each side are made once."""
-        self.ranked = Ranked()
-        self.treed = True
-        """Whether aggregates without groups are answered by trees."""
         self.coordinator.before_commit.insert(0, self.decide)
 
     def _condition(self, text: str) -> StandingFilter | None:
@@ -147,7 +137,7 @@ class Standing:
             if not users:
                 del self._users[key]
                 self.wheres.leave(key)
-                self.ranked.forget(key)
+                self.snapshots.ranked.forget(key)
 
     def decide(self) -> None:
         """Under `auto`, look every so often at how often queries are invoked."""
@@ -190,130 +180,14 @@ class Standing:
         newer state is committed."""
         query = self.coordinator.state.queries[name]
         query.invocations += 1
+        answer = self.snapshots.kept if query.mode == C else self.snapshots.fetched
         for attempt in range(ATTEMPTS):
             try:
-                return self._kept(name, at) if query.mode == C else self._fetched(name, at)
+                return answer(name, at)
             except FileNotFoundError:
                 if attempt == ATTEMPTS - 1:
                     raise
         raise AssertionError
-
-    def _kept(self, name: str, at: int | None) -> pa.Table:
-        if at is not None:
-            raise ConfigError(
-                f"of {name} only the current answer is kept",
-                remedy="say materialize = 'p' or 'none' for answers at other times",
-            )
-        answer = Answer(self.session.queries[name].schema)
-        for pack in self.coordinator.committed["queries"][name]["filling"]:
-            answer.add(self.session.storage.read_table(pack[0]))
-        return answer.rows()
-
-    def _fetched(self, name: str, at: int | None) -> pa.Table:
-        known = self.session.queries[name]
-        described = self.coordinator.committed["queries"][name]
-        instant = _instant(name, described["frontier"] - 1, at)
-        judged = described["mode"] == P
-        plan = self._plan(known, judged)
-        windows = windows_of(known.bound)
-        answer = Answer(known.schema).schema
-        if judged and self.treed and is_ranked(plan):
-            found = self._ranked(plan, known.text, windows, instant)
-            return found.select(answer.names).cast(answer)
-        if judged and len(known.bound.scans) > 1:
-            combined = self._combinations(plan, known, windows, instant)
-            rows = self.answering.evaluate(plan, [combined], self.coordinator.functions)
-            return answer.empty_table() if rows is None else rows.select(answer.names).cast(answer)
-        tables = []
-        for leaf in plan.leaves:
-            window = windows.get(leaf.alias)
-            if window is None:
-                found = self._table(leaf)
-            else:
-                found = self._held(leaf, window, instant, known.text if judged else None)
-            tables.append(self._together(leaf, list(found)))
-        rows = self.answering.evaluate(plan, tables, self.coordinator.functions)
-        return answer.empty_table() if rows is None else rows.select(answer.names).cast(answer)
-
-    def _ranked(
-        self, plan: QueryPlan, text: str, windows: Mapping[str, TimeWindow], instant: int
-    ) -> pa.Table:
-        """By the trees of its condition."""
-        leaf = plan.leaves[0]
-        key = self._key(text)
-        number = self.wheres.by_name[key].id
-        low, high = bounds(windows[leaf.alias], instant)
-        low = max(low, self.coordinator.committed["streams"][leaf.relation]["kept_since"])
-
-        def fetch(pack: PackMeta, columns: list[str]) -> pa.Table | None:
-            every = (BEFORE_TIME, AFTER_TIME)
-            found = list(self.answering.rows_wanted([pack], number, columns, *every))
-            return found[0] if found else None
-
-        return self.ranked.answer(plan, key, self._let_through(leaf.relation), fetch, low, high)
-
-    def _table(self, leaf: Leaf) -> Iterator[pa.Table]:
-        for pack in metas(self.coordinator.committed["tables"][leaf.relation]):
-            yield self.session.storage.read_table(pack.name).select(columns_of(leaf))
-
-    def _held(
-        self, leaf: Leaf, window: TimeWindow, instant: int, judged: str | None
-    ) -> Iterator[pa.Table]:
-        """What a window holds at an instant; of rows `judged` before, those that passed the
-        condition of that text."""
-        stream = self.coordinator.committed["streams"][leaf.relation]
-        low, high = bounds(window, instant)
-        low, columns = max(low, stream["kept_since"]), columns_of(leaf)
-        if judged is None:
-            packs = metas(stream["packs"])
-            return self.answering.rows_between(packs, columns, low, high)
-        number = self.wheres.by_name[self._key(judged)].id
-        return self.answering.rows_wanted(
-            self._let_through(leaf.relation), number, columns, low, high
-        )
-
-    def _combinations(
-        self, plan: QueryPlan, known: Query, windows: Mapping[str, TimeWindow], instant: int
-    ) -> pa.Table:
-        """What a join has let through: combinations all of whose rows lie in their windows."""
-        found = pairs_of(known.bound, self.session.catalog)
-        assert found is not None
-        leaf = plan.leaves[0]
-        key = self._key(known.text)
-        member = self.wheres.by_name[key]
-        columns = columns_of(leaf)
-        streams = {s.alias: s.relation for s in known.bound.scans}
-        tables = []
-        every = (BEFORE_TIME, instant + 1)
-        packs = self._let_through(member.stream)
-        for table in self.answering.rows_wanted(packs, member.id, columns, *every):
-            inside = np.ones(table.num_rows, np.bool_)
-            for alias, (column, unit) in found.times.items():
-                low, high = bounds(windows[alias], instant)
-                kept = self.coordinator.committed["streams"][streams[alias]]["kept_since"]
-                times = table.column(column).cast(pa.int64()).to_numpy() * unit
-                inside &= (times >= max(low, kept)) & (times < high)
-            tables.append(table.filter(pa.array(inside)))
-        return self._together(leaf, tables)
-
-    def _let_through(self, about: str) -> list[PackMeta]:
-        """What conditions on a stream, or on a join, have let through."""
-        return [m for packs in self.session.put_out(self.wheres.outputs(about)) for m in packs]
-
-    def _plan(self, query: Query, judged: bool) -> QueryPlan:
-        key = (query.name, query.text, judged)
-        if key not in self._plans:
-            joined = judged and len(query.bound.scans) > 1
-            made = judged_plan(query.bound, self.session.catalog) if joined else None
-            plan = made or snapshot_plan(query.bound, self.session.catalog, judged)
-            self._plans[key] = plan
-        return self._plans[key]
-
-    def _together(self, leaf: Leaf, tables: list[pa.Table]) -> pa.Table:
-        if tables:
-            return pa.concat_tables(tables)
-        fields = [(leaf.bare(f.name), to_arrow(f.type)) for f in leaf.fields]
-        return pa.schema(fields).empty_table()
 
     def _key(self, text: str) -> str:
         if text not in self._keys:
@@ -321,15 +195,6 @@ class Standing:
             assert found is not None
             self._keys[text] = condition_key(found)
         return self._keys[text]
-
-
-def _instant(name: str, now: int, at: int | None) -> int:
-    if at is not None and at > now:
-        raise ConfigError(
-            f"{name} knows nothing of {format_instant(at)} yet",
-            remedy=f"ask for {format_instant(now)} or earlier",
-        )
-    return now if at is None else at
 
 
 def condition_key(found: StandingFilter) -> str:

@@ -54,7 +54,7 @@ def _laid_out(count: Ints, queries: Ids) -> tuple[pa.Array, Ids | None]:
 def wanted_by(table: pa.Table, member: int) -> Ints:
     """Places of the rows that a member wants."""
     found = []
-    for first, kind, offsets, members in _sets(table):
+    for first, kind, offsets, members in sets_of(table):
         at = np.flatnonzero(members == member)
         if len(at):
             wanted = np.zeros(len(offsets) - 1, np.bool_)
@@ -66,7 +66,7 @@ def wanted_by(table: pa.Table, member: int) -> Ints:
 def by_member(table: pa.Table) -> tuple[Ints, Ints]:
     """(member, row) of all rows, by member."""
     members, rows = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for first, kind, offsets, every in _sets(table):
+    for first, kind, offsets, every in sets_of(table):
         count = np.diff(offsets)[kind]
         row, at = native.expand_ranges(offsets[:-1][kind], count, int(count.sum()))
         members.append(every[at].astype(np.int64))
@@ -76,7 +76,7 @@ def by_member(table: pa.Table) -> tuple[Ints, Ints]:
     return whose[order], where[order]
 
 
-def _sets(table: pa.Table) -> Iterator[tuple[int, Ids, Ints, Ids]]:
+def sets_of(table: pa.Table) -> Iterator[tuple[int, Ids, Ints, Ids]]:
     """Chunk by chunk its first row, per row the number of its set, where sets begin, and who is in
     them."""
     told = (table.field(WANTED).metadata or {}).get(_MEMBERS)

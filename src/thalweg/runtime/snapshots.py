@@ -1,0 +1,203 @@
+"""The answer of a query at an instant, from what is kept of it.
+
+By its mode that is the answer itself (`c`), rows that its condition has let through (`p`), or rows
+of the streams (`none`). Files may go while they are read: then a newer state is committed, and the
+caller asks again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.errors import ConfigError
+from thalweg.plan.logical import TimeWindow, format_instant
+from thalweg.plan.pairs import judged_plan, pairs_of
+from thalweg.plan.physical import Leaf, QueryPlan
+from thalweg.plan.query import BoundQuery
+from thalweg.plan.snapshots import picked_columns, snapshot_plan, windows_of
+from thalweg.plan.types import to_arrow
+from thalweg.runtime.answers import Answer
+from thalweg.runtime.invocations import Answering, bounds, columns_of
+from thalweg.runtime.members import Member, Members
+from thalweg.runtime.outcomes import metas
+from thalweg.runtime.ranked import Ranked, is_ranked
+from thalweg.runtime.state import P
+from thalweg.store.packs import PackMeta
+
+if TYPE_CHECKING:
+    from thalweg.runtime.queries import Query
+    from thalweg.runtime.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A query over what its windows hold at an instant: where it only picks columns of rows, which
+    ones. Of rows that are `judged` its condition is true; of a join these are combinations, with
+    the `times` of their parts."""
+
+    text: str
+    bound: BoundQuery
+    plan: QueryPlan
+    windows: dict[str, TimeWindow]
+    schema: pa.Schema
+    picked: list[str] | None
+    judged: bool
+    times: Mapping[str, tuple[str, int]] | None = None
+
+    def of(self, rows: pa.Table | None) -> pa.Table:
+        """Rows under the names and types of the answer."""
+        if rows is None:
+            return self.schema.empty_table()
+        return rows.select(self.schema.names).cast(self.schema)
+
+
+class Snapshots:
+    """Answers from what is committed. `members` are the conditions that rows were asked; `named`
+    gives the name of the one that a query's text has."""
+
+    def __init__(self, session: Session, members: Members, named: Callable[[str], str]) -> None:
+        self.session = session
+        self.coordinator = session.coordinator
+        self.members = members
+        self.named = named
+        self.answering = Answering(session.storage)
+        self.ranked = Ranked()
+        self.treed = True
+        """Whether aggregates without groups are answered by trees."""
+        self._known: dict[tuple[str, str, bool], Snapshot] = {}
+        self._packs: dict[str, tuple[int, list[PackMeta]]] = {}
+
+    def kept(self, name: str, at: int | None) -> pa.Table:
+        """The answer that is kept up to date."""
+        if at is not None:
+            raise ConfigError(
+                f"of {name} only the current answer is kept",
+                remedy="say materialize = 'p' or 'none' for answers at other times",
+            )
+        answer = Answer(self.session.queries[name].schema)
+        for pack in self.coordinator.committed["queries"][name]["filling"]:
+            answer.add(self.answering.cache.open(pack[0]).table)
+        return answer.rows()
+
+    def fetched(self, name: str, at: int | None) -> pa.Table:
+        """The answer over rows that are looked up now."""
+        described = self.coordinator.committed["queries"][name]
+        instant = _instant(name, described["frontier"] - 1, at)
+        asked = self._snapshot(self.session.queries[name], described["mode"] == P)
+        if asked.judged and self.treed and is_ranked(asked.plan):
+            return asked.of(self._ranked(asked, instant, described["frontier"]))
+        if asked.times is not None:
+            tables = [self._combinations(asked, asked.times, instant)]
+        else:
+            tables = [self._held(asked, leaf, instant) for leaf in asked.plan.leaves]
+        if asked.picked is None:
+            found = self.answering.evaluate(asked.plan, tables, self.coordinator.functions)
+            return asked.of(found)
+        rows = tables[0].select(asked.picked).rename_columns(asked.schema.names)
+        return rows if rows.schema == asked.schema else rows.cast(asked.schema)
+
+    def _snapshot(self, query: Query, judged: bool) -> Snapshot:
+        key = (query.name, query.text, judged)
+        if key not in self._known:
+            bound, catalog = query.bound, self.session.catalog
+            found = pairs_of(bound, catalog) if judged and len(bound.scans) > 1 else None
+            made = None if found is None else judged_plan(bound, catalog)
+            plan = made or snapshot_plan(bound, catalog, judged)
+            self._known[key] = Snapshot(
+                query.text, bound, plan, windows_of(bound), Answer(query.schema).schema,
+                picked_columns(plan), judged, None if found is None else found.times,
+            )  # fmt: skip
+        return self._known[key]
+
+    def _condition(self, asked: Snapshot) -> Member:
+        return self.members.by_name[self.named(asked.text)]
+
+    # -- rows --------------------------------------------------------------------------------
+
+    def _held(self, asked: Snapshot, leaf: Leaf, instant: int) -> pa.Table:
+        """What a table holds, or a window at an instant."""
+        window = asked.windows.get(leaf.alias)
+        found = self._table(leaf) if window is None else self._within(asked, leaf, window, instant)
+        return _together(leaf, list(found))
+
+    def _table(self, leaf: Leaf) -> Iterator[pa.Table]:
+        for pack in metas(self.coordinator.committed["tables"][leaf.relation]):
+            yield self.session.storage.read_table(pack.name).select(columns_of(leaf))
+
+    def _within(
+        self, asked: Snapshot, leaf: Leaf, window: TimeWindow, instant: int
+    ) -> Iterator[pa.Table]:
+        stream = self.coordinator.committed["streams"][leaf.relation]
+        low, high = bounds(window, instant)
+        low, columns = max(low, stream["kept_since"]), columns_of(leaf)
+        if not asked.judged:
+            return self.answering.rows_between(metas(stream["packs"]), columns, low, high)
+        number, packs = self._condition(asked).id, self._passed(leaf.relation)
+        return self.answering.rows_wanted(packs, number, columns, low, high)
+
+    def _passed(self, about: str) -> list[PackMeta]:
+        """What conditions on a stream, or on a join, have let through."""
+        epoch = self.coordinator.committed["epoch"]
+        known = self._packs.get(about)
+        if known is None or known[0] != epoch:
+            put_out = self.session.put_out(self.members.outputs(about))
+            known = self._packs[about] = (epoch, [m for packs in put_out for m in packs])
+        return known[1]
+
+    def _combinations(
+        self, asked: Snapshot, times: Mapping[str, tuple[str, int]], instant: int
+    ) -> pa.Table:
+        """What a join has let through: combinations all of whose rows lie in their windows."""
+        leaf, member = asked.plan.leaves[0], self._condition(asked)
+        columns = columns_of(leaf)
+        streams = {s.alias: s.relation for s in asked.bound.scans}
+        within: dict[str, tuple[int, int]] = {}
+        for alias in times:
+            low, high = bounds(asked.windows[alias], instant)
+            kept = self.coordinator.committed["streams"][streams[alias]]["kept_since"]
+            within[alias] = max(low, kept), high
+        # a combination comes with the last of its rows: no sooner than any window begins
+        since, packs = max(low for low, _ in within.values()), self._passed(member.stream)
+        rows = self.answering.rows_wanted(packs, member.id, columns, since, instant + 1)
+        table = _together(leaf, list(rows))
+        inside = np.ones(table.num_rows, np.bool_)
+        for alias, (column, unit) in times.items():
+            at = table.column(column).cast(pa.int64()).to_numpy() * unit
+            low, high = within[alias]
+            inside &= (at >= low) & (at < high)
+        return table if inside.all() else table.filter(pa.array(inside))
+
+    def _ranked(self, asked: Snapshot, instant: int, until: int) -> pa.Table:
+        """By the trees of its condition, which knows all rows up to an instant."""
+        leaf, member = asked.plan.leaves[0], self._condition(asked)
+        low, high = bounds(asked.windows[leaf.alias], instant)
+        kept = self.coordinator.committed["streams"][leaf.relation]["kept_since"]
+
+        def fetch(columns: list[str], since: int) -> pa.Table | None:
+            packs = self._passed(leaf.relation)
+            found = list(self.answering.rows_wanted(packs, member.id, columns, since, until))
+            return pa.concat_tables(found) if found else None
+
+        known = (kept, until)
+        return self.ranked.answer(asked.plan, member.name, fetch, known, max(low, kept), high)
+
+
+def _together(leaf: Leaf, tables: list[pa.Table]) -> pa.Table:
+    if tables:
+        return pa.concat_tables(tables)
+    fields = [(leaf.bare(f.name), to_arrow(f.type)) for f in leaf.fields]
+    return pa.schema(fields).empty_table()
+
+
+def _instant(name: str, now: int, at: int | None) -> int:
+    if at is not None and at > now:
+        raise ConfigError(
+            f"{name} knows nothing of {format_instant(at)} yet",
+            remedy=f"ask for {format_instant(now)} or earlier",
+        )
+    return now if at is None else at
