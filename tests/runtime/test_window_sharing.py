@@ -94,14 +94,14 @@ def unshared() -> dict[str, Any]:
 def test_sharing_changes_no_row(
     unshared: dict[str, Any], plan: dict[int, bool], how: dict[str, Any]
 ) -> None:
-    """streamon 6."""
+    """streamon #6."""
     found = run(plan, **how)
     for name, wanted in unshared.items():
         assert difference(wanted, found[name]) is None, name
 
 
 def test_a_store_holds_the_union_of_what_its_stubs_see() -> None:
-    """streamon 6: [ROWS 200] over the store of [ROWS 1000]; neither query holds rows itself."""
+    """streamon #6: [ROWS 200] over the store of [ROWS 1000]; neither query holds rows itself."""
     runner = opened(SMALL, LARGE)
     for i in range(4):
         runner.feed({"s": rows(i * 1500, (i + 1) * 1500)})
@@ -119,7 +119,7 @@ def test_a_store_holds_the_union_of_what_its_stubs_see() -> None:
 
 
 def test_a_row_stays_until_the_last_stub_lets_it_go() -> None:
-    """streamon 6: when the longest window leaves, the store shrinks to the next one."""
+    """streamon #6: when the longest window leaves, the store shrinks to the next one."""
     runner = opened(SMALL, LARGE, "SELECT count(*) AS c FROM s [ROWS 50]")
     runner.feed({"s": rows(0, 3000)})
     runner.feed({"s": rows(3000, 6000)})
