@@ -107,3 +107,22 @@ def test_without_an_index_the_past_is_pushed() -> None:
     assert made.session.coordinator.state.queries["q"].backfill == "push"
     made.session.catch_up("q")
     assert query.results().num_rows
+
+
+def test_a_column_that_is_asked_for_often_gets_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """priorart AU-4, for attributes other than the KEY: after some queries about a column the next
+    ones look it up, with the same answers."""
+    monkeypatch.setattr(lookups, "WORTH_IT", 3)
+    made = Runner(share_from=10**9)
+    made.stream("s", rows(), key=("dev",), retain="1 hour")
+    made.run()
+    found, looked_up = [], []
+    for i in range(6):
+        query = made.query(f"SELECT ISTREAM dev, ts FROM s WHERE x = {i}", f"q{i}")
+        made.session.catch_up(f"q{i}")
+        counts = query.stats()["counts"]
+        looked_up.append(sum(n for key, n in counts.items() if key.startswith("looked up:")))
+        found.append(query.results().num_rows)
+    x = rows().column("x").to_numpy()
+    assert found == [int((x == i).sum()) for i in range(6)]
+    assert looked_up == [0, 0, *found[2:]]

@@ -1,7 +1,10 @@
-"""Finding the rows of a pack that have given values, by an index that lies in it.
+"""Finding the rows of a pack that have given values, by an index.
 
-A filter `key = constant` at the beginning of a plan needs only these rows; whether they pass is
-asked all the same, since different values may have one hash.
+A filter `column = constant` at the beginning of a plan needs only these rows; whether they pass is
+asked all the same, since different values may have one hash. The index by the stream's KEY lies in
+the pack. One by another column is made when it would have been worth it: making it takes about as
+long as asking all rows some times, so after as many times at most twice too much has been done,
+however often the column is asked for from then on.
 """
 
 from __future__ import annotations
@@ -16,10 +19,12 @@ from thalweg.exec.frame import Ints
 from thalweg.plan.expr import Call, Column, Literal
 from thalweg.plan.physical import Leaf
 from thalweg.store.hashing import hash_columns
-from thalweg.store.packs import Pack
+from thalweg.store.packs import Key, Pack
 
 SMALLEST = 4_096
 """Rows of a pack from which on looking up is worth it."""
+WORTH_IT = 16
+"""So many times a column is asked for before an index by it is made."""
 Constants = Mapping[str, pa.Array]
 
 
@@ -41,12 +46,24 @@ def find_by_constants(pack: Pack, constants: Constants) -> Ints | None:
     """Rows that may have these values, ascending; None if no index tells."""
     if not constants or len(pack) < SMALLEST:
         return None
-    for key in pack.stored_keys:
+    key = _indexed(pack, constants)
+    if key is None:
+        return None
+    index = pack.index(key)
+    wanted = hash_columns([constants[c] for c in key], 1)[0]
+    low = int(np.searchsorted(index.hashes, wanted, "left"))
+    high = int(np.searchsorted(index.hashes, wanted, "right"))
+    found = np.arange(low, high) if index.rows is None else np.sort(index.rows[low:high])
+    return found.astype(np.int64)
+
+
+def _indexed(pack: Pack, constants: Constants) -> Key | None:
+    """Columns among these by which the pack is indexed, or is to be from now on."""
+    for key in pack.known_keys:
         if key and constants.keys() >= set(key):
-            index = pack.index(key)
-            wanted = hash_columns([constants[c] for c in key], 1)[0]
-            low = int(np.searchsorted(index.hashes, wanted, "left"))
-            high = int(np.searchsorted(index.hashes, wanted, "right"))
-            found = np.arange(low, high) if index.rows is None else np.sort(index.rows[low:high])
-            return found.astype(np.int64)
+            return key
+    for column in constants:
+        pack.asked[column] += 1
+        if pack.asked[column] >= WORTH_IT:
+            return (column,)
     return None

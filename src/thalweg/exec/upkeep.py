@@ -6,7 +6,7 @@ None of this changes a row that anybody can still see.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,18 @@ from thalweg.exec.derived import WEIGHT, summed
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.frame import BEFORE_TIME
 from thalweg.exec.groupstate import CLOSES, HASH, ROWS, SECOND, StatePack
-from thalweg.store.packs import TIME, WAS, Key, PackCache, PackMeta, arrange, write_pack
+from thalweg.store import native
+from thalweg.store.packs import (
+    BY_TIME,
+    TIME,
+    WAS,
+    Key,
+    PackCache,
+    PackMeta,
+    arrange,
+    write_pack,
+)
+from thalweg.store.storage import COLD
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +69,10 @@ def clean(task: CleanTask, cache: PackCache, functions: Mapping[str, UserFunctio
 
 @dataclass(frozen=True, slots=True)
 class MergeTask:
-    """Several neighbouring packs of a stream into one, without rows older than `low`. With `traced`
-    it is written down where each row was, for those who refer to it."""
+    """Neighbouring packs of a stream into one, without rows older than `low`. With `traced` it is
+    written down where each row was, for those who refer to it. What is `cold` is in no window: it
+    is written to take little room, with its first index alone, and in pieces of time that are soon
+    read."""
 
     stream: str
     packs: tuple[PackMeta, ...]
@@ -68,13 +81,18 @@ class MergeTask:
     keys: tuple[Key, ...]
     prefix: str
     traced: bool = False
+    cold: bool = False
 
 
 @dataclass(slots=True)
 class MergeResult:
     stream: str
     old: tuple[str, ...]
-    merged: PackMeta | None
+    merged: tuple[PackMeta, ...]
+
+
+COLD_ROWS = 1 << 18
+"""Rows of a piece that is cold, at most."""
 
 
 def merge(task: MergeTask, cache: PackCache, functions: Mapping[str, UserFunction]) -> MergeResult:
@@ -83,7 +101,7 @@ def merge(task: MergeTask, cache: PackCache, functions: Mapping[str, UserFunctio
     for meta in task.packs:
         pack = cache.open(meta.name)
         table, ts = pack.table.select(list(task.columns)), pack.ts
-        if task.traced:
+        if task.traced and not task.cold:
             first = sum(n for _, n in sizes)
             was = np.arange(first, first + len(ts), dtype=np.int32)
             table = table.append_column(WAS, pa.array(was))
@@ -95,12 +113,28 @@ def merge(task: MergeTask, cache: PackCache, functions: Mapping[str, UserFunctio
         times.append(ts)
     whole = pa.concat_tables(tables).combine_chunks()
     old = tuple(p.name for p in task.packs)
+    ts = np.concatenate(times)
+    if task.cold:
+        return MergeResult(task.stream, old, tuple(_pieces(task, cache, whole, ts)))
     if not whole.num_rows:
-        return MergeResult(task.stream, old, None)
-    arranged = arrange(whole, np.concatenate(times), task.keys, sizes)
-    seq = task.packs[-1].seq
-    merged = write_pack(cache.storage, _name(task.prefix, "merged"), arranged, seq)
-    return MergeResult(task.stream, old, merged)
+        return MergeResult(task.stream, old, ())
+    arranged = arrange(whole, ts, task.keys, sizes)
+    name = _name(task.prefix, "merged")
+    merged = write_pack(cache.storage, name, arranged, task.packs[-1].seq)
+    return MergeResult(task.stream, old, (merged,))
+
+
+def _pieces(
+    task: MergeTask, cache: PackCache, whole: pa.Table, ts: np.ndarray
+) -> Iterator[PackMeta]:
+    """Rows that are cold, in the order of time."""
+    order = native.time_order(ts)
+    for first in range(0, len(order), COLD_ROWS):
+        rows = order[first : first + COLD_ROWS]
+        arranged = arrange(whole.take(pa.array(rows)), ts[rows], task.keys[:1])
+        arranged = arranged.drop_columns([c for c in (BY_TIME,) if c in arranged.column_names])
+        name = _name(task.prefix, "cold", COLD)
+        yield write_pack(cache.storage, name, arranged, task.packs[-1].seq)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,5 +265,5 @@ def _side(
     return whole.take(pa.array(rows)), offsets
 
 
-def _name(prefix: str, kind: str) -> str:
-    return f"{prefix}{kind}-{uuid.uuid4().hex[:16]}.arrow"
+def _name(prefix: str, kind: str, ending: str = ".arrow") -> str:
+    return f"{prefix}{kind}-{uuid.uuid4().hex[:16]}{ending}"

@@ -1,4 +1,4 @@
-"""Merges of large packs, beside the epochs.
+"""Merges of large packs, and writing what has become cold, beside the epochs.
 
 A merge of millions of rows takes as long as many epochs; nobody has to wait for it. It is begun in
 one epoch and taken over by a later one, if its packs are still there by then.
@@ -35,7 +35,7 @@ class Aside:
                 left.append(job)
             elif busy.intersection(p.name for p in job.packs):
                 continue
-            elif sum(p.rows for p in job.packs) < LARGE:
+            elif not job.cold and sum(p.rows for p in job.packs) < LARGE:
                 left.append(job)
             elif not self._under_way:  # one at a time: the epochs need the cores
                 self._under_way.append((job, self._begin(job)))

@@ -93,7 +93,7 @@ def chosen_backfill(
             if meta.max_ts < query.frontier:
                 continue
             found = None
-            if constants:
+            if constants and not meta.is_cold:
                 pack = Pack(meta.name, storage.read_table(meta.name))
                 found = find_by_constants(pack, constants)
             total += meta.rows if found is None else len(found)

@@ -54,6 +54,8 @@ from thalweg.runtime.retention import (
     forget_emitted,
     low_water,
     merge_tasks,
+    reached,
+    retained,
 )
 from thalweg.runtime.state import (
     ASLEEP,
@@ -359,12 +361,13 @@ class Coordinator(Registering, Advancing):
         for name, stream in self.state.streams.items():
             if name in self.catalog.streams:
                 columns = tuple(f.name for f in self.catalog.streams[name].fields)
-                low = self._low(name)
+                cold = self._reached(name)
+                low = retained(name, self.catalog, self.state, cold)
                 released = self._released(name)
                 barriers = {q.first_seq for q in self.state.queries.values()}
                 jobs += merge_tasks(
                     name, stream, low, released, barriers, columns, self.keys_of(name),
-                    self._prefix("log"), name in referred,
+                    self._prefix("log"), name in referred, cold,
                 )  # fmt: skip
         for name, query in self.state.queries.items():
             if name in self.plans:
@@ -373,9 +376,9 @@ class Coordinator(Registering, Advancing):
         jobs += merges_of_passed(self.state, self.plans, self._prefix("q/passed"))
         return [*jobs, *self.stores.tasks()]
 
-    def _low(self, stream: str) -> int:
-        """Rows of a stream before this instant are out of everybody's reach."""
-        low = low_water(stream, self.catalog, self.plans, self.state)
+    def _reached(self, stream: str) -> int:
+        """Rows of a stream before this instant are in no window, and not asked for by stores."""
+        low = reached(stream, self.plans, self.state)
         asked = self.stores.low(stream)
         return low if asked is None else min(low, asked)
 
@@ -465,7 +468,7 @@ class Coordinator(Registering, Advancing):
         stream = self.state.streams[result.stream]
         names = [p.name for p in stream.packs]
         at = names.index(result.old[0]) if result.old[0] in names else 0
-        merged = [] if result.merged is None else [result.merged]
+        merged = list(result.merged)
         if tuple(names[at : at + len(result.old)]) != result.old:
             self._dropped += [p.name for p in merged]  # some of them have gone meanwhile
             return
@@ -498,7 +501,7 @@ class Coordinator(Registering, Advancing):
             # what a late query sees must not depend on what others share
             since = low_water(name, self.catalog, self.plans, self.state)
             stream.kept_since = max(stream.kept_since, since)
-            low = self._low(name)
+            low = retained(name, self.catalog, self.state, self._reached(name))
             gone = [p for p in stream.packs if p.max_ts < low]
             if gone:
                 self._dropped += [p.name for p in gone]

@@ -15,7 +15,7 @@ from thalweg.runtime.state import EngineState
 from thalweg.store import manifest
 from thalweg.store.log import FOLDER as LOG
 from thalweg.store.log import LogEntry, entries_from, entry_name
-from thalweg.store.storage import DRAFTS, LocalStorage, Storage
+from thalweg.store.storage import COLD, DRAFTS, LocalStorage, Storage
 
 PACK_FOLDERS = ("log", "late", "q", "tables")
 LOCK = "owner.lock"
@@ -115,7 +115,7 @@ def leftovers(names: Iterable[str], state: EngineState, waiting: Iterable[LogEnt
     return [
         name
         for name in names
-        if (name.endswith(".arrow") and name not in known)
+        if (name.endswith((".arrow", COLD)) and name not in known)
         or (name.startswith(f"{LOG}/") and name.endswith(".json") and name < first)
         or name.startswith(f"{DRAFTS}/")
     ]

@@ -7,7 +7,7 @@ cost of a probe, grows with the logarithm of what is kept. Order among packs nev
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby, takewhile
+from itertools import groupby, islice, takewhile
 
 from thalweg.exec import slots, windows
 from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME
@@ -22,14 +22,32 @@ from thalweg.store.packs import Key, PackMeta
 FAN_IN = 8
 SMALLEST_TIER = 4096
 MOST_UNEVEN = 4 * FAN_IN
+COLD_TIER = 2
+"""Packs of this tier that no window reaches are written once more, to take little room, and are not
+merged any further: a query over the past opens them one by one."""
 
 
 def low_water(
     stream: str, catalog: Catalog, plans: Mapping[str, QueryPlan], state: EngineState
 ) -> int:
-    """Rows of the stream before this event time are out of everybody's reach."""
+    """Rows of the stream before this event time are out of everybody's reach: in no window, and
+    not retained."""
+    return retained(stream, catalog, state, reached(stream, plans, state))
+
+
+def retained(stream: str, catalog: Catalog, state: EngineState, lowest: int) -> int:
+    """How far RETAIN reaches back, or something else that reaches further."""
     own = state.streams[stream]
-    lowest = own.watermark
+    retain = catalog.streams[stream].retain
+    if retain is not None and own.max_ts > BEFORE_TIME:
+        lowest = min(lowest, own.max_ts - retain)
+    rows = catalog.streams[stream].retain_rows
+    return lowest if rows is None else min(lowest, _newest_since(own.packs, rows))
+
+
+def reached(stream: str, plans: Mapping[str, QueryPlan], state: EngineState) -> int:
+    """Rows of the stream before this event time are in no window; they may be retained."""
+    lowest = state.streams[stream].watermark
     for name, plan in plans.items():
         query = state.queries[name]
         for reading in plan.readings:
@@ -38,11 +56,7 @@ def low_water(
                     lowest = min(lowest, needed_since(reading, leaf, query))
                     if stream in query.evicted:  # the next step lets these rows go
                         lowest = min(lowest, query.evicted[stream][0])
-    retain = catalog.streams[stream].retain
-    if retain is not None and own.max_ts > BEFORE_TIME:
-        lowest = min(lowest, own.max_ts - retain)
-    rows = catalog.streams[stream].retain_rows
-    return lowest if rows is None else min(lowest, _newest_since(own.packs, rows))
+    return lowest
 
 
 def _newest_since(packs: Sequence[PackMeta], rows: int) -> int:
@@ -76,11 +90,12 @@ def _split(packs: list[PackMeta], barriers: set[int]) -> list[list[PackMeta]]:
 
 
 def _runs(packs: list[PackMeta], barriers: set[int]) -> list[list[PackMeta]]:
-    """Neighbours of one tier within such a stretch."""
+    """Neighbours of one tier within such a stretch, cold ones left out."""
     return [
         list(group)
         for stretch in _split(packs, barriers)
-        for _, group in groupby(stretch, key=lambda p: tier(p.rows))
+        for (_, is_cold), group in groupby(stretch, key=lambda p: (tier(p.rows), p.is_cold))
+        if not is_cold
     ]
 
 
@@ -94,18 +109,26 @@ def merge_tasks(
     keys: tuple[Key, ...],
     prefix: str,
     traced: bool,
+    cold: int,
 ) -> list[MergeTask]:
-    """Merges worth doing now, among packs that every query has gone through."""
+    """Merges worth doing now, among packs that every query has gone through; rows before `cold`
+    are in no window."""
     settled = []
     for pack in stream.packs:
         if pack.max_ts >= released:
             break
         settled.append(pack)
     runs = [run[:FAN_IN] for run in _runs(settled, barriers) if len(run) >= FAN_IN]
-    if not runs and len(settled) > MOST_UNEVEN:
+    hot = list(takewhile(lambda p: not p.is_cold, reversed(settled)))[::-1]
+    if not runs and len(hot) > MOST_UNEVEN:
         # sizes that never line up must not keep packs apart for ever
-        runs = [r[-FAN_IN:] for r in _split(settled, barriers)[-1:] if len(r) >= FAN_IN]
-    return [MergeTask(name, tuple(run), low, columns, keys, prefix, traced) for run in runs]
+        runs = [r[-FAN_IN:] for r in _split(hot, barriers)[-1:] if len(r) >= FAN_IN]
+    merges = [MergeTask(name, tuple(run), low, columns, keys, prefix, traced) for run in runs]
+    if not merges:
+        unreached = (p for p in settled if p.max_ts < cold and tier(p.rows) >= COLD_TIER)
+        for pack in islice((p for p in unreached if not p.is_cold), 1):
+            merges.append(MergeTask(name, (pack,), low, columns, keys, prefix, cold=True))
+    return merges
 
 
 def fold_tasks(

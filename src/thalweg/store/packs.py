@@ -9,7 +9,7 @@ hash: a bucket, or a range of them, is one slice of an index.
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,7 +22,7 @@ import pyarrow as pa
 from thalweg.store import native
 from thalweg.store.hashing import Hashes, hash_columns
 from thalweg.store.hostfiles import HostFiles
-from thalweg.store.storage import Storage
+from thalweg.store.storage import COLD, Storage
 
 TIME = "__ts"
 BY_TIME = "__by_time"  # in packs worth it: their rows in the order of time
@@ -44,6 +44,11 @@ class PackMeta:
     min_ts: int
     max_ts: int
     seq: int = 0
+
+    @property
+    def is_cold(self) -> bool:
+        """Whether it is written to take little room, so that opening it takes a while."""
+        return self.name.endswith(COLD)
 
     def to_json(self) -> list[Any]:
         return [self.name, self.rows, self.bytes, self.min_ts, self.max_ts, self.seq]
@@ -84,7 +89,7 @@ def hash_ranges(parts: int) -> list[tuple[int, int]]:
 class Pack:
     """An open pack."""
 
-    __slots__ = ("_in_time", "_indexes", "_keys", "_nulls", "name", "table", "ts")
+    __slots__ = ("_in_time", "_indexes", "_keys", "_nulls", "asked", "name", "table", "ts")
 
     def __init__(self, name: str, table: pa.Table) -> None:
         self.name = name
@@ -94,6 +99,8 @@ class Pack:
         self._indexes: dict[Key, KeyIndex] = {}
         self._nulls: dict[str, bool] = {}
         self._in_time: tuple[Ints, Ints] | None = None
+        self.asked: Counter[str] = Counter()
+        """How often rows were wanted that have one value in a column without an index."""
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -132,9 +139,9 @@ class Pack:
         return np.sort(rows[a:b]).astype(np.int64)
 
     @property
-    def stored_keys(self) -> Sequence[Key]:
-        """Keys whose indexes lie in the pack."""
-        return self._keys
+    def known_keys(self) -> Sequence[Key]:
+        """Keys whose indexes lie in the pack, or have been made."""
+        return [*self._keys, *(k for k in self._indexes if k not in self._keys)]
 
     def index(self, key: Key) -> KeyIndex:
         found = self._indexes.get(key)
