@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from thalweg.plan.expr import Expr, Literal
+from thalweg.plan.expr import Call, Expr, Literal
 from thalweg.plan.functions.casting import implicit
 from thalweg.plan.functions.signature import always, define, make, mismatch, simple
 from thalweg.plan.types import BINARY, BOOLEAN, INT, STRING
@@ -19,8 +20,18 @@ for _name in ("lpad", "rpad"):
     simple(_name, [STRING, INT, STRING], STRING, optional=1)
 for _name in ("startswith", "endswith", "contains"):
     simple(_name, [STRING, STRING], BOOLEAN)
-for _name in ("like", "rlike"):
-    simple(_name, [STRING, STRING], BOOLEAN, raises=always)
+
+
+def _like_raises(call: Call) -> bool:
+    """A pattern that is written down, and escapes only what can be escaped, suits every text."""
+    pattern = call.args[1]
+    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+        return True
+    return "\\" in re.sub(r"\\[%_\\]", "", pattern.value)
+
+
+simple("like", [STRING, STRING], BOOLEAN, raises=_like_raises)
+simple("rlike", [STRING, STRING], BOOLEAN, raises=always)
 
 simple("ascii", [STRING], INT)
 simple("substring", [STRING, INT, INT], STRING, optional=1)
