@@ -23,6 +23,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Packs are large from 64 rows on, pieces have 50."""
     monkeypatch.setattr(retention, "SMALLEST_TIER", 1)
     monkeypatch.setattr(upkeep, "COLD_ROWS", 50)
+    monkeypatch.setattr(aside, "SELDOM", 1)
 
 
 def rows(since: int, until: int) -> pa.Table:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from cases import wait_until
 
@@ -216,3 +217,51 @@ def test_another_process_manages_an_engine(
 def test_foreign_paths_are_refused(tmp_path: Path) -> None:
     with pytest.raises(tw.errors.PathError, match="is not the path of an engine"):
         tw.connect(tmp_path / "nothing")
+
+
+def test_streams_come_while_the_engine_runs(spark: Any, tmp_path: Path) -> None:
+    """A stream of files by SQL and one that Python feeds, each with a query, beside one that runs;
+    a later run on the path knows all of them."""
+    files = tmp_path / "files"
+    files.mkdir()
+    pq.write_table(rows(0, 30), files / "a.parquet")
+    first, second = Tap(), Tap()
+    declare = (
+        f"CREATE STREAM f ({SCHEMA}) TIMESTAMP BY ts FROM FILES '{files}' FORMAT parquet; "
+        "CREATE QUERY of_files AS SELECT ISTREAM v FROM f WHERE k = 1"
+    )
+    joined = "SELECT ISTREAM s.v, t.v AS w FROM s [RANGE 1 SECOND] s, t [RANGE 1 SECOND] t "
+    joined += "WHERE s.k = t.k AND s.v = t.v"
+    with started(spark, tmp_path / "path", first) as engine:
+        engine.query("SELECT ISTREAM v FROM s", "of_s")
+        engine.start()
+        first.put(0, 20)
+        seen(engine.queries["of_s"], 20)
+        engine.sql(declare)
+        engine.feed("t", second, SCHEMA, "ts", idle=None)
+        engine.query(joined, "both")
+        second.put(0, 25)
+        first.put(20, 40)
+        wait_until(lambda: engine.queries["of_files"].stats()["emitted"] == 10, 60)
+        wait_until(lambda: engine.queries["both"].stats()["emitted"] > 0, 60)
+        with pytest.raises(DuplicateName, match="defined differently"):
+            engine.feed("t", second, "k BIGINT, ts TIMESTAMP", "ts")
+        engine.stop()
+    pq.write_table(rows(30, 60), files / "b.parquet")
+    for tap in (first, second):
+        tap.shut()
+    with started(spark, tmp_path / "path", first) as engine:
+        engine.feed("t", second, SCHEMA, "ts", idle=None)
+        engine.sql(declare)
+        engine.run()
+        found = {name: from_table(query.results()) for name, query in engine.queries.items()}
+    made = Runner(epochs={"s": [20], "t": [0]})
+    made.stream("s", rows(0, 40))
+    made.stream("f", rows(0, 60))
+    made.stream("t", rows(0, 25))
+    made.query("SELECT ISTREAM v FROM s", "of_s")
+    made.query("SELECT ISTREAM v FROM f WHERE k = 1", "of_files")
+    made.run(lambda number: made.query(joined, "both") if number == 1 else None)
+    for name, query in made.queries.items():
+        problem = difference(from_table(query.results()), found[name])
+        assert problem is None, f"{name}\n{problem}"

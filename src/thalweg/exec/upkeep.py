@@ -91,7 +91,7 @@ class MergeResult:
     merged: tuple[PackMeta, ...]
 
 
-COLD_ROWS = 1 << 18
+COLD_ROWS = 1 << 17
 """Rows of a piece that is cold, at most."""
 
 

@@ -13,6 +13,7 @@ from thalweg.store import native
 from thalweg.store.hashing import Hashes
 from thalweg.store.packs import Pack
 
+_SELDOM = 16  # this many rows to one that is wanted, and an index of times beats going through them
 _FEW = 1  # this many rows to a needle, and a directory beats going through them
 
 
@@ -50,8 +51,9 @@ class View:
         return positions if self.rows is None else self.rows[positions]
 
     def between(self, low: int, high: int) -> Ints:
-        """Positions with low ≤ time < high; a large pack is not searched for them."""
-        if not self.ascending or not self.pack.has_time_index:
+        """Positions with low ≤ time < high; a large pack is not searched for few of them."""
+        indexed = self.ascending and self.pack.has_time_index
+        if not indexed or self.pack.count_between(low, high) * _SELDOM > len(self.ts):
             return native.rows_between(self.ts, low, high)  # type: ignore[no-any-return]
         found = self.pack.rows_between(low, high)
         if self.rows is None or not len(self.rows):

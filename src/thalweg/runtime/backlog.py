@@ -7,7 +7,7 @@ to say is there as a whole before a newer one begins.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from thalweg.exec.lookups import constants_of, find_by_constants
@@ -67,6 +67,7 @@ def sliced(
         if query.backfill == PULL:
             continue
         packs = _waiting(plans[name], query, state)
+        target = min([target, *_end_of_cold(packs)])
         found[name] = slice_end(packs, query.frontier, target, left)
         taken = _between(packs, query.frontier, found[name])
         left, used = left - taken, used + taken
@@ -109,6 +110,14 @@ def _waiting(plan: QueryPlan, query: QueryState, state: EngineState) -> list[Pac
         for pack in state.streams[stream].packs
         if pack.seq >= query.first_seq and pack.max_ts >= query.frontier
     ]
+
+
+def _end_of_cold(packs: Sequence[PackMeta]) -> Iterator[int]:
+    """Where the next pack ends, if it is a cold one: reading it takes a while, so a slice does it
+    for one at a time, however few rows are wanted of it in the end."""
+    first = min(packs, key=lambda p: p.min_ts, default=None)
+    if first is not None and first.is_cold:
+        yield first.max_ts + 1
 
 
 def slice_end(packs: Sequence[PackMeta], since: int, target: int, rows: float) -> int:

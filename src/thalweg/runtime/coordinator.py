@@ -361,8 +361,8 @@ class Coordinator(Registering, Advancing):
         for name, stream in self.state.streams.items():
             if name in self.catalog.streams:
                 columns = tuple(f.name for f in self.catalog.streams[name].fields)
-                cold = self._reached(name)
-                low = retained(name, self.catalog, self.state, cold)
+                cold = reached(name, self.plans, self.state, behind=False)
+                low = retained(name, self.catalog, self.state, self._reached(name))
                 released = self._released(name)
                 barriers = {q.first_seq for q in self.state.queries.values()}
                 jobs += merge_tasks(

@@ -48,6 +48,8 @@ class EpochLoop:
         self._awake = False
         self._runs_in: threading.Thread | None = threading.current_thread()
         self._ended = threading.Event()
+        self.after_epoch: Callable[[], None] = lambda: None
+        """What is to be done once an epoch is committed and everybody has been told."""
         self.delivery = Delivery(session)
         self.control = Control(session, session.storage)
 
@@ -153,3 +155,4 @@ class EpochLoop:
         if self.progress is not None:
             self.progress(report)
         self.listeners.tell(report)
+        self.after_epoch()

@@ -45,11 +45,16 @@ def retained(stream: str, catalog: Catalog, state: EngineState, lowest: int) -> 
     return lowest if rows is None else min(lowest, _newest_since(own.packs, rows))
 
 
-def reached(stream: str, plans: Mapping[str, QueryPlan], state: EngineState) -> int:
-    """Rows of the stream before this event time are in no window; they may be retained."""
+def reached(
+    stream: str, plans: Mapping[str, QueryPlan], state: EngineState, behind: bool = True
+) -> int:
+    """Rows of the stream before this event time are in no window; they may be retained. Queries
+    that go through the past count only if `behind`."""
     lowest = state.streams[stream].watermark
     for name, plan in plans.items():
         query = state.queries[name]
+        if query.behind and not behind:
+            continue
         for reading in plan.readings:
             for leaf in reading.leaves:
                 if leaf.relation == stream and leaf.is_stored and not leaf.is_table:
@@ -89,14 +94,19 @@ def _split(packs: list[PackMeta], barriers: set[int]) -> list[list[PackMeta]]:
     return runs
 
 
-def _runs(packs: list[PackMeta], barriers: set[int]) -> list[list[PackMeta]]:
-    """Neighbours of one tier within such a stretch, cold ones left out."""
+def _runs(packs: list[PackMeta], barriers: set[int], cold: int) -> list[list[PackMeta]]:
+    """Neighbours of one tier within such a stretch; what is cold, or is going to be, is left as it
+    is."""
     return [
         list(group)
         for stretch in _split(packs, barriers)
-        for (_, is_cold), group in groupby(stretch, key=lambda p: (tier(p.rows), p.is_cold))
-        if not is_cold
+        for (_, stays), group in groupby(stretch, key=lambda p: (tier(p.rows), _stays(p, cold)))
+        if not stays
     ]
+
+
+def _stays(pack: PackMeta, cold: int) -> bool:
+    return pack.is_cold or (pack.max_ts < cold and tier(pack.rows) >= COLD_TIER)
 
 
 def merge_tasks(
@@ -118,16 +128,14 @@ def merge_tasks(
         if pack.max_ts >= released:
             break
         settled.append(pack)
-    runs = [run[:FAN_IN] for run in _runs(settled, barriers) if len(run) >= FAN_IN]
-    hot = list(takewhile(lambda p: not p.is_cold, reversed(settled)))[::-1]
+    runs = [run[:FAN_IN] for run in _runs(settled, barriers, cold) if len(run) >= FAN_IN]
+    hot = list(takewhile(lambda p: not _stays(p, cold), reversed(settled)))[::-1]
     if not runs and len(hot) > MOST_UNEVEN:
         # sizes that never line up must not keep packs apart for ever
         runs = [r[-FAN_IN:] for r in _split(hot, barriers)[-1:] if len(r) >= FAN_IN]
     merges = [MergeTask(name, tuple(run), low, columns, keys, prefix, traced) for run in runs]
-    if not merges:
-        unreached = (p for p in settled if p.max_ts < cold and tier(p.rows) >= COLD_TIER)
-        for pack in islice((p for p in unreached if not p.is_cold), 1):
-            merges.append(MergeTask(name, (pack,), low, columns, keys, prefix, cold=True))
+    for pack in islice((p for p in settled if _stays(p, cold) and not p.is_cold), 1):
+        merges.append(MergeTask(name, (pack,), low, columns, keys, prefix, cold=True))
     return merges
 
 

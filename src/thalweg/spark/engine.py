@@ -23,12 +23,13 @@ from thalweg.errors import (
 )
 from thalweg.fluent.streams import Stream, named
 from thalweg.plan.catalog import Catalog
+from thalweg.runtime.clock import wall_clock
 from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.listeners import Listener, Listeners
 from thalweg.runtime.logwriter import LogWriter
 from thalweg.runtime.loop import EpochLoop
 from thalweg.runtime.opening import claim, load_state, release, sweep
-from thalweg.runtime.pushing import Pusher
+from thalweg.runtime.pushing import Pusher, PushInput
 from thalweg.runtime.session import Callback, Query
 from thalweg.spark import columns as _columns  # noqa: F401  built queries take Spark's columns
 from thalweg.spark import datasource
@@ -115,8 +116,8 @@ class Engine(Inputs):
         self.parallelism = config.parallelism or self.spark.sparkContext.defaultParallelism
         sweep(storage, state)
         self._storage = storage
-        executor = executor_for(self.spark, storage, self.parallelism)
-        coordinator = Coordinator(storage, Catalog(), executor, state, self.parallelism)
+        self._executor = executor_for(self.spark, storage, self.parallelism)
+        coordinator = Coordinator(storage, Catalog(), self._executor, state, self.parallelism)
         coordinator.results_retain = config.results_retain
         coordinator.state_limit = config.state_limit
         coordinator.stores.enabled = config.share_windows
@@ -133,6 +134,8 @@ class Engine(Inputs):
         self._groups: dict[int, IngestGroup] = {}
         self._pushes = {}
         self._pushers: list[Pusher] = []
+        self._to_start: list[IngestGroup | Pusher] = []
+        self._available_now = False
         self._loop = None
         self._listeners = Listeners()
         self._closed = False
@@ -249,6 +252,8 @@ class Engine(Inputs):
             poll_seconds=self.config.poll_seconds,
             tick_seconds=self.config.tick_seconds,
         )
+        loop.after_epoch = self._start_new_inputs
+        self._available_now = available_now
         loop.save_definitions()
         try:
             for group in self._groups.values():
@@ -316,12 +321,36 @@ class Engine(Inputs):
     # -- ingest ------------------------------------------------------------------------------
 
     def _start_pushers(self) -> None:
-        keys_of = self.session.coordinator.keys_of
-        self._pushers = [
-            Pusher(given, self._log, self._storage, keys_of) for given in self._pushes.values()
-        ]
+        self._pushers = [self._pusher(given) for given in self._pushes.values()]
         for pusher in self._pushers:
             pusher.start()
+
+    def _pusher(self, given: PushInput) -> Pusher:
+        return Pusher(given, self._log, self._storage, self.session.coordinator.keys_of)
+
+    def _take_up(self, given: StreamInput | PushInput) -> None:
+        """Begin to read a stream that comes while the engine runs, once it is committed."""
+        if self._loop is None:
+            return
+        if isinstance(given, PushInput):
+            self._to_start.append(self._pusher(given))
+            return
+        number = max(self._groups, default=0) + 1
+        group = self._groups[number] = self._group(number, [given])
+        self.session.coordinator.state.groups[str(number)] = {"streams": group.description()}
+        self._to_start.append(group)
+
+    def _start_new_inputs(self) -> None:
+        if not self._to_start:
+            return
+        self.session.coordinator.save(wall_clock())
+        coming, self._to_start = self._to_start, []
+        for one in coming:
+            if isinstance(one, Pusher):
+                self._pushers.append(one)
+                one.start()
+            else:
+                one.start(self._available_now)
 
     def _ingest_finished(self) -> bool:
         if any(pusher.is_active for pusher in self._pushers):
@@ -367,6 +396,7 @@ class Engine(Inputs):
         try:
             self.stop()
         finally:
+            self._executor.close()
             release(self._lock)
             if self._own_spark:
                 self.spark.stop()

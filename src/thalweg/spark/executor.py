@@ -18,7 +18,7 @@ from thalweg.exec.expressions import UserFunction
 from thalweg.exec.jobs import Job, Result, execute_all
 from thalweg.spark import worker
 from thalweg.spark.settings import is_local
-from thalweg.store.packs import PackCache
+from thalweg.store.packs import ColdReads, PackCache
 from thalweg.store.storage import Storage
 
 
@@ -46,12 +46,17 @@ class SparkExecutor:
     def aside(self, job: Job) -> Future[Result]:
         return self._aside.submit(lambda: self.run([[job]], {})[0][0])
 
+    def close(self) -> None:
+        """Wait for what is under way: nothing may be written into a path that was given up."""
+        self._aside.shutdown()
+
 
 class DriverExecutor:
     """Runs batches of jobs in threads here; each place has a pack cache of its own."""
 
     def __init__(self, storage: Storage, places: int, spark: SparkExecutor) -> None:
-        self._caches = [PackCache(storage) for _ in range(places)]
+        cold = ColdReads(storage)
+        self._caches = [PackCache(storage, cold=cold) for _ in range(places)]
         self._pool = ThreadPoolExecutor(places, thread_name_prefix="thalweg-step")
         self._aside = ThreadPoolExecutor(1, thread_name_prefix="thalweg-aside")
         self._storage = storage
@@ -73,6 +78,12 @@ class DriverExecutor:
     def aside(self, job: Job) -> Future[Result]:
         """With a cache of its own: packs that are merged away are not asked for again."""
         return self._aside.submit(lambda: execute_all([job], PackCache(self._storage), {})[0])
+
+    def close(self) -> None:
+        """Wait for what is under way: nothing may be written into a path that was given up."""
+        self._aside.shutdown()
+        self._pool.shutdown()
+        self._spark.close()
 
 
 def executor_for(

@@ -40,6 +40,7 @@ class Inputs:
     _loop: EpochLoop | None
     _inputs: dict[str, StreamInput]
     _pushes: dict[str, PushInput]
+    _take_up: Callable[[StreamInput | PushInput], None]
 
     def stream(
         self,
@@ -57,7 +58,6 @@ class Inputs:
         `timestamp` names its event-time column (None: arrival time). `lateness` is how far out of
         order rows may come. Further options: unit, idle, ahead, order_by, unique.
         """
-        self._refuse_while_running("add a stream")
         if not isinstance(df, DataFrame):
             raise ConfigError(f"stream {name}: expected a Spark DataFrame, got {type(df).__name__}")
         if not df.isStreaming:
@@ -73,7 +73,6 @@ class Inputs:
         return self._add(definition, df, is_files=False)
 
     def declared_stream(self, definition: StreamDef) -> StreamDef:
-        self._refuse_while_running("add a stream")
         if definition.source.kind == "spark":
             return self._add(definition, spark_stream(self.spark, definition), is_files=False)
         if definition.source.kind != "files":
@@ -84,9 +83,16 @@ class Inputs:
         return self._add(definition, file_names(self.spark, definition.source), is_files=True)
 
     def _add(self, definition: StreamDef, frame: DataFrame, *, is_files: bool) -> StreamDef:
-        found = self.session.define_stream(definition)
-        self._inputs[definition.name] = StreamInput(definition, frame, is_files)
-        return found
+        given = StreamInput(definition, frame, is_files)
+
+        def add() -> StreamDef:
+            found = self.session.define_stream(definition)
+            if self._loop is None or definition.name not in self._inputs:
+                self._inputs[definition.name] = given
+                self._take_up(given)
+            return found
+
+        return self.at_epoch(add)
 
     def feed(
         self,
@@ -104,7 +110,6 @@ class Inputs:
         `"sym STRING, price DOUBLE, ts TIMESTAMP"`. After a restart a function is called again and
         the items taken in before are skipped.
         """
-        self._refuse_while_running("add a stream")
         shape = items.schema if isinstance(items, pa.RecordBatchReader) else schema
         if shape is None:
             raise ConfigError(f"stream {name}: which columns?", remedy="give a schema")
@@ -124,7 +129,6 @@ class Inputs:
         """Register rows at rest as a stream: in the order of `timestamp`, as fast as possible or,
         with a `speed`, so many times as fast as they happened. `history()` gives what an engine
         has kept of a stream."""
-        self._refuse_while_running("add a stream")
         if speed is not None and speed <= 0:
             raise ConfigError(f"stream {name}: speed must be positive", remedy="1 is real time")
         if isinstance(rows, DataFrame):
@@ -158,9 +162,14 @@ class Inputs:
         self._log.append(0, (source, number), {}, {}, wall_clock(), heartbeats=beats)
 
     def _push(self, given: PushInput) -> StreamDef:
-        found = self.session.define_stream(given.definition)
-        self._pushes[given.definition.name] = given
-        return found
+        def add() -> StreamDef:
+            found = self.session.define_stream(given.definition)
+            if self._loop is None or found.name not in self._pushes:
+                self._pushes[found.name] = given
+                self._take_up(given)
+            return found
+
+        return self.at_epoch(add)
 
     def _with_idle(self, options: dict[str, Any]) -> dict[str, Any]:
         return {"idle": self.session.default_idle, **options}

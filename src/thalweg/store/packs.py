@@ -9,6 +9,7 @@ hash: a bucket, or a range of them, is one slice of an index.
 from __future__ import annotations
 
 import json
+import threading
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -131,12 +132,23 @@ class Pack:
 
     def rows_between(self, low: int, high: int) -> Ints:
         """Rows with low ≤ time < high, ascending, without looking at the others."""
+        a, b = self._span(low, high)
+        return np.sort(self._by_time()[0][a:b]).astype(np.int64)
+
+    def count_between(self, low: int, high: int) -> int:
+        a, b = self._span(low, high)
+        return b - a
+
+    def _span(self, low: int, high: int) -> tuple[int, int]:
+        a, b = np.searchsorted(self._by_time()[1], (low, high))
+        return int(a), int(b)
+
+    def _by_time(self) -> tuple[Ints, Ints]:
+        """Its rows in the order of time, and the times."""
         if self._in_time is None:
             rows = _plain(self.table, BY_TIME)
             self._in_time = rows, self.ts[rows]
-        rows, times = self._in_time
-        a, b = np.searchsorted(times, (low, high))
-        return np.sort(rows[a:b]).astype(np.int64)
+        return self._in_time
 
     @property
     def known_keys(self) -> Sequence[Key]:
@@ -220,18 +232,44 @@ def write_pack(storage: Storage, name: str, table: pa.Table, seq: int = 0) -> Pa
     return PackMeta(name, table.num_rows, size, low, high, seq)
 
 
+class ColdReads:
+    """Cold packs that were just read, for the caches of one process: reading one takes a while."""
+
+    MOST = 16
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._lock = threading.Lock()
+        self._read: OrderedDict[str, pa.Table] = OrderedDict()
+
+    def table(self, name: str) -> pa.Table:
+        with self._lock:  # whoever wants the same one meanwhile waits for it
+            if name not in self._read:
+                self._read[name] = self._storage.read_table(name)
+            self._read.move_to_end(name)
+            while len(self._read) > self.MOST:
+                self._read.popitem(last=False)
+            return self._read[name]
+
+
 class PackCache:
     """Open packs and what was derived from them, least recently used dropped first.
 
     Packs never change, so a name is enough to know one; losing an entry costs time, never a row.
-    `files` are there where other processes may go on with what this one has learned.
+    `files` are there where other processes may go on with what this one has learned, `cold` where
+    there are other caches in this one.
     """
 
     def __init__(
-        self, storage: Storage, limit: int = 2 << 30, files: HostFiles | None = None
+        self,
+        storage: Storage,
+        limit: int = 2 << 30,
+        files: HostFiles | None = None,
+        cold: ColdReads | None = None,
     ) -> None:
         self.storage = storage
         self.files = files
+        self._cold = cold or ColdReads(storage)
         self._packs: _Recent[str, Pack] = _Recent(limit)
         self._derived: _Recent[Any, Any] = _Recent(limit)
         self._numbers: dict[str, int] = {}
@@ -240,7 +278,9 @@ class PackCache:
     def open(self, name: str) -> Pack:
         pack = self._packs.get(name)
         if pack is None:
-            pack = Pack(name, self.storage.read_table(name))
+            is_cold = name.endswith(COLD)
+            table = self._cold.table(name) if is_cold else self.storage.read_table(name)
+            pack = Pack(name, table)
             self._packs.put(name, pack, int(pack.table.nbytes))
         return pack
 
