@@ -23,7 +23,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Packs are large from 64 rows on, pieces have 50."""
     monkeypatch.setattr(retention, "SMALLEST_TIER", 1)
     monkeypatch.setattr(upkeep, "COLD_ROWS", 50)
-    monkeypatch.setattr(aside, "SELDOM", 1)
+    monkeypatch.setattr(aside, "COLD_SELDOM", 1)
 
 
 def rows(since: int, until: int) -> pa.Table:
@@ -149,3 +149,17 @@ def test_any_query_over_what_is_cold(first: int, monkeypatch: pytest.MonkeyPatch
     for seed in range(first, first + 20):
         case = random_case(seed)
         check_variant(case, VARIANTS[7], reference_result(case))
+
+
+def test_uneven_packs_before_a_cold_one_are_put_together() -> None:
+    """However sizes alternate, a few packs are left between cold ones."""
+    made = kept()
+    at = 0
+    for i in range(400):
+        size = 3 if i % 2 else 12
+        made.feed({"s": rows(at, at + size)})
+        at += size
+    packs = made.session.coordinator.state.streams["s"].packs
+    cold = sum(p.is_cold for p in packs)
+    assert cold > 10
+    assert len(packs) - cold < 3 * retention.MOST_UNEVEN

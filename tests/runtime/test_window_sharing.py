@@ -264,3 +264,92 @@ def test_a_limit_on_state_keeps_windows_apart() -> None:
     runner.feed({"s": rows(1500, 3000)})
     assert runner.queries["limited"].stats()["shared_windows"] == {}
     assert runner.queries["q0"].stats()["shared_windows"]
+
+
+def test_who_lags_leaves_the_others_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not come back before it has caught up, and the store goes on without it."""
+    monkeypatch.setattr(stores, "SMALL", 500)
+    runner = joined()
+    runner.query("SELECT max(x) AS m FROM s [ROWS 20]", name="other")
+    feed_unevenly(runner)
+    state = runner.session.coordinator.state
+    assert not state.queries["waits"].stubs
+    assert state.queries["fast"].stubs
+    (store,) = state.stores.values()
+    assert store.frontier > state.queries["waits"].frontier
+    runner.feed({"slow": rows(1800, 1801)})
+    written = store.packs[0].meta.name
+    runner.feed({"slow": rows(1801, 1802)})  # the others stand still: nothing is written again
+    assert [p.meta.name for s in state.stores.values() for p in s.packs] == [written]
+
+
+def test_a_longer_window_that_has_seen_everything_brings_its_rows() -> None:
+    """It has gone through the past, and from then on the others read its rows."""
+    made = {}
+    for shared in (True, False):
+        runner = made[shared] = Runner(slice_rows=700)
+        runner.stream("s", rows(0, 0), retain="1 hour")
+        runner.session.share_windows(shared)
+        for i, sql in enumerate((SMALL, SMALL.replace("sum", "max"))):
+            runner.query(sql, name=f"q{i}")
+        for at in range(0, 3000, 500):
+            runner.feed({"s": rows(at, at + 500)})
+        runner.query(LARGE, name="long")
+        for at in range(3000, 6000, 500):
+            runner.feed({"s": rows(at, at + 500)})
+        runner.close()
+    state = made[True].session.coordinator.state
+    assert state.queries["long"].stubs
+    assert sizes(made[True]) == [1000]
+    for name, wanted in answers(made[False]).items():
+        assert difference(wanted, answers(made[True])[name]) is None, name
+
+
+def test_who_is_not_there_yet_is_not_forgotten() -> None:
+    """A store is not rewritten for some of its queries before all of them are taken up again."""
+    runner = opened(LARGE, SMALL, SMALL.replace("sum", "max"))
+    for at in range(0, 4500, 1500):
+        runner.feed({"s": rows(at, at + 1500)})
+    assert sizes(runner) == [1000]
+    left = runner.session.coordinator.plans.pop("q0")
+    runner.session.coordinator.epoch([runner.entry({"s": rows(4500, 6000)})], clock=0)
+    runner.session.coordinator.epoch([runner.entry({"s": rows(6000, 7500)})], clock=0)
+    assert sizes(runner) == [1000]
+    runner.session.coordinator.plans["q0"] = left
+    runner.feed({"s": rows(7500, 9000)})
+    runner.close()
+    alone = opened(LARGE)
+    for at in range(0, 9000, 1500):
+        alone.feed({"s": rows(at, at + 1500)})
+    alone.close()
+    problem = difference(answers(alone)["q0"], from_table(runner.queries["q0"].results()))
+    assert problem is None, problem
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_silence_makes_no_row_late(shared: bool) -> None:
+    """Rows that only order matters to do not let the clock go on, shared or not."""
+    runner = Runner()
+    runner.stream("s", rows(0, 0), idle=10_000_000)
+    for i, sql in enumerate((LARGE, LARGE.replace("max", "min"))):
+        runner.query(sql, name=f"q{i}")
+    runner.session.share_windows(shared)
+    for at in range(0, 3000, 1000):
+        runner.feed({"s": rows(at, at + 1000)})
+    runner.feed({"s": rows(3000, 3001)})
+    for seconds in (4, 64, 65):
+        runner.tick(seconds * 1_000_000)
+    report = runner.feed({"s": rows(8000, 8001)})
+    assert report is not None
+    assert report.late == 0
+
+
+def test_the_last_session_closes_in_silence() -> None:
+    """No pack of the stream is kept; the session is, and time closes it."""
+    runner = Runner()
+    runner.stream("s", rows(0, 0), idle=1_000_000)
+    query = runner.query(QUERIES["sessions"], name="q")
+    runner.feed({"s": rows(0, 5)})
+    for seconds in (1, 3, 5, 7):
+        runner.tick(seconds * 1_000_000)
+    assert query.results().num_rows > 0

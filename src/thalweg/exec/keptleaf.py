@@ -107,7 +107,7 @@ class KeptLeaf:
         assert isinstance(window, KeptWindow)
         by = tuple(map(self.leaf.bare, window.partition_by))
         arriving = [m for m in packs if m.max_ts >= self.since and m.min_ts < self.ctx.until]
-        # one per store: what the next epoch sorts takes its place
+        # what the next epoch sorts takes its place
         memo = ("window", type(window), self.leaf.relation, by, self.share)
         names = tuple(m.name for m in (*state, *arriving))
         made_of = (names, len(state), self.since, self.ctx.until)
@@ -141,10 +141,7 @@ class KeptLeaf:
     def _in_order(self, table: pa.Table, by: Sequence[str]) -> Sorted:
         ts = table.column(TIME).to_numpy()
         runs = sort_into_runs([normalized(arrow_vector(table, c)) for c in by], ts)
-        order = runs.order
-        if isinstance(self.leaf.window, RowWindow):
-            tie = [*self.leaf.order_by, *self.leaf.stream_columns]
-            order = in_stream_order(runs, table, tie)
+        order = in_stream_order(runs, table, [*self.leaf.order_by, *self.leaf.stream_columns])
         return Sorted(table.take(pa.array(order)).combine_chunks(), runs, ts[order])
 
     def closings(self) -> Ints:
@@ -168,7 +165,8 @@ class KeptLeaf:
     def _visible(self) -> tuple[Frame, Ints]:
         """Rows that are ever in the window during the epoch and pass the filters above it."""
         content = self._content
-        shown = np.flatnonzero((content.ends > content.starts) & (content.starts < self.ctx.until))
+        there = (content.ends > content.starts) & (content.starts < self.ctx.until)
+        shown = np.flatnonzero(there & (content.ends >= self.ctx.since))
         frame = self._columns(shown)
         if not self.leaf.post_filters or not len(shown):
             return frame, shown

@@ -371,8 +371,8 @@ class TimeLeaf:
             return view
         if view.rows is None:
             places = found
-        elif not len(view.rows) or view.rows[-1] - view.rows[0] + 1 == len(view.rows):
-            first = int(view.rows[0]) if len(view.rows) else 0
+        elif view.ascending and _are_neighbours(view.rows):
+            first = int(view.rows[0])
             places = found[(found >= first) & (found < first + len(view.rows))] - first
         else:
             inside = np.zeros(len(view.pack), np.bool_)

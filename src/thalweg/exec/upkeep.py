@@ -18,7 +18,6 @@ from thalweg.exec.frame import BEFORE_TIME
 from thalweg.exec.groupstate import CLOSES, HASH, ROWS, SECOND, StatePack
 from thalweg.store import native
 from thalweg.store.packs import (
-    BY_TIME,
     TIME,
     WAS,
     Key,
@@ -101,7 +100,7 @@ def merge(task: MergeTask, cache: PackCache, functions: Mapping[str, UserFunctio
     for meta in task.packs:
         pack = cache.open(meta.name)
         table, ts = pack.table.select(list(task.columns)), pack.ts
-        if task.traced and not task.cold:
+        if task.traced:
             first = sum(n for _, n in sizes)
             was = np.arange(first, first + len(ts), dtype=np.int32)
             table = table.append_column(WAS, pa.array(was))
@@ -132,7 +131,6 @@ def _pieces(
     for first in range(0, len(order), COLD_ROWS):
         rows = order[first : first + COLD_ROWS]
         arranged = arrange(whole.take(pa.array(rows)), ts[rows], task.keys[:1])
-        arranged = arranged.drop_columns([c for c in (BY_TIME,) if c in arranged.column_names])
         name = _name(task.prefix, "cold", COLD)
         yield write_pack(cache.storage, name, arranged, task.packs[-1].seq)
 

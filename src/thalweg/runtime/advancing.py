@@ -6,12 +6,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+from thalweg.exec import slots
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime import watermarks
 from thalweg.runtime.backlog import Pace, sliced
 from thalweg.runtime.beginnings import streams_of
-from thalweg.runtime.state import RUNNING, VIEWS, EngineState, StreamState
+from thalweg.runtime.retention import low_water
+from thalweg.runtime.state import RUNNING, VIEWS, EngineState, QueryState, StreamState
+from thalweg.runtime.stores import Stores
 
 
 class Advancing:
@@ -23,6 +26,7 @@ class Advancing:
     pace: Pace
     awake_since: int
     idle: set[str]
+    stores: Stores
     _past_rows: float
 
     def _advance(self, clock: int, *, close: bool, live: bool, busy: bool) -> dict[str, int]:
@@ -47,7 +51,7 @@ class Advancing:
             elif close:
                 states = [self._closing_state(s) for s in streams]
                 frontiers[name] = watermarks.closing_frontier(plan, states, query.frontier)
-            elif live and not any(self.state.streams[s].packs for s in streams):
+            elif live and not _is_open(plan, query) and not any(map(self._keeps_rows, streams)):
                 frontiers[name] = query.frontier  # nothing is kept that time could change
             else:
                 frontiers[name] = watermarks.frontier([marks[s] for s in streams], query.frontier)
@@ -58,6 +62,14 @@ class Advancing:
             query.behind = query.behind and until < frontiers[name]
         self._raise_watermarks(marks, reached, close)
         return reached
+
+    def _keeps_rows(self, stream: str) -> bool:
+        """Whether rows of a stream are kept, other than for stores, which only order matters to."""
+        packs = self.state.streams[stream].packs
+        if self.stores.low(stream) is None:
+            return bool(packs)
+        low = low_water(stream, self.catalog, self.plans, self.state)
+        return any(p.max_ts >= low for p in packs)
 
     def _is_filling(self, stream: str) -> bool:
         """Whether, at a close, a view has still to bring rows of this stream."""
@@ -93,3 +105,9 @@ class Advancing:
             for i in plan.stream_leaves:
                 state = self.state.streams[plan.leaves[i].relation]
                 state.watermark = max(state.watermark, frontier)
+
+
+def _is_open(plan: QueryPlan, query: QueryState) -> bool:
+    """Whether it holds sessions, which time closes."""
+    held = [*query.slots, *query.stubs]
+    return bool(plan.gaps) and any(slots.kind_of(slot) == slots.LEAF for slot in held)

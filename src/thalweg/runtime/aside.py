@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 
 from thalweg.exec.jobs import Job, Result
+from thalweg.exec.many.merging import MergeSetsResult, MergeSetsTask
 from thalweg.exec.upkeep import MergeResult, MergeTask
 
 log = logging.getLogger("thalweg")
+Merge = MergeTask | MergeSetsTask
 LARGE = 500_000
 """Rows from which on a merge is done aside."""
-SELDOM = 10
+COLD_SELDOM = 10
 """Of so many seconds one goes into writing what is cold: it can wait, others want the disk."""
 
 
@@ -26,8 +28,7 @@ class Aside:
 
     def __init__(self, begin: Callable[[Job], Future[Result]]) -> None:
         self._begin = begin
-        self._under_way: list[tuple[MergeTask, Future[Result]]] = []
-        self._begun = 0.0
+        self._under_way: list[tuple[Merge, Future[Result]]] = []
         self._rests_until = 0.0
 
     def take(self, jobs: Iterable[Job]) -> list[Job]:
@@ -36,35 +37,44 @@ class Aside:
         left: list[Job] = []
         busy = {p.name for task, _ in self._under_way for p in task.packs}
         for job in jobs:
-            if not isinstance(job, MergeTask):
+            if not isinstance(job, Merge):
                 left.append(job)
             elif busy.intersection(p.name for p in job.packs):
                 continue
-            elif not job.cold and sum(p.rows for p in job.packs) < LARGE:
+            elif not _is_cold(job) and sum(p.rows for p in job.packs) < LARGE:
                 left.append(job)
-            elif self._may_begin(job):
-                self._begun = time.monotonic()
-                self._under_way.append((job, self._begin(job)))
+            elif not self._under_way:  # one at a time: the epochs need the cores
+                self._start(job)
         return left
 
-    def _may_begin(self, job: MergeTask) -> bool:
-        """One at a time: the epochs need the cores."""
-        rests = job.cold and time.monotonic() < self._rests_until
-        return not self._under_way and not rests
+    def _start(self, job: Merge) -> None:
+        begun = time.monotonic()
+        if _is_cold(job) and begun < self._rests_until:
+            return
 
-    def finished(self) -> list[MergeResult]:
+        def rest(_: Future[Result]) -> None:
+            now = time.monotonic()
+            self._rests_until = now + (COLD_SELDOM - 1) * (now - begun)
+
+        future = self._begin(job)
+        self._under_way.append((job, future))
+        if _is_cold(job):
+            future.add_done_callback(rest)
+
+    def finished(self) -> list[MergeResult | MergeSetsResult]:
         """Merges that are done; one that failed is tried again."""
         done = [f for _, f in self._under_way if f.done()]
-        if any(task.cold and f.done() for task, f in self._under_way):
-            now = time.monotonic()
-            self._rests_until = now + (SELDOM - 1) * (now - self._begun)
-        self._under_way = [(t, f) for t, f in self._under_way if not f.done()]
-        found = []
+        self._under_way = [(t, f) for t, f in self._under_way if f not in done]
+        found: list[MergeResult | MergeSetsResult] = []
         for future in done:
             error = future.exception()
             result = None if error is not None else future.result()
-            if isinstance(result, MergeResult):
+            if isinstance(result, (MergeResult, MergeSetsResult)):
                 found.append(result)
             else:
                 log.warning("a merge failed and is tried again: %s", error or result)
         return found
+
+
+def _is_cold(job: Merge) -> bool:
+    return isinstance(job, MergeTask) and job.cold

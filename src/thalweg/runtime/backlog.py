@@ -7,9 +7,10 @@ to say is there as a whole before a newer one begins.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from thalweg.exec.frame import AFTER_TIME
 from thalweg.exec.lookups import constants_of, find_by_constants
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.beginnings import streams_of
@@ -39,7 +40,8 @@ class Pace:
 
     def learn(self, rows: float, seconds: float) -> None:
         """A slice of so many rows took so long, and nothing was done beside it."""
-        if not self.fixed and rows > 0:
+        cut_short = rows < self.rows / 2 and seconds < SLICE_SECONDS
+        if not self.fixed and rows > 0 and not cut_short:
             factor = min(max(SLICE_SECONDS / max(seconds, 1e-6), 0.25), 2.0)
             self.rows = max(min(rows * factor, 2 * self.rows), FEWEST_ROWS)
 
@@ -67,7 +69,7 @@ def sliced(
         if query.backfill == PULL:
             continue
         packs = _waiting(plans[name], query, state)
-        target = min([target, *_end_of_cold(packs)])
+        target = min(target, _end_of_cold(packs))
         found[name] = slice_end(packs, query.frontier, target, left)
         taken = _between(packs, query.frontier, found[name])
         left, used = left - taken, used + taken
@@ -112,12 +114,11 @@ def _waiting(plan: QueryPlan, query: QueryState, state: EngineState) -> list[Pac
     ]
 
 
-def _end_of_cold(packs: Sequence[PackMeta]) -> Iterator[int]:
+def _end_of_cold(packs: Sequence[PackMeta]) -> int:
     """Where the next pack ends, if it is a cold one: reading it takes a while, so a slice does it
     for one at a time, however few rows are wanted of it in the end."""
     first = min(packs, key=lambda p: p.min_ts, default=None)
-    if first is not None and first.is_cold:
-        yield first.max_ts + 1
+    return AFTER_TIME if first is None or not first.is_cold else first.max_ts + 1
 
 
 def slice_end(packs: Sequence[PackMeta], since: int, target: int, rows: float) -> int:

@@ -34,7 +34,8 @@ def components(
     plan: QueryPlan, query: QueryState, state: EngineState, storage: Storage
 ) -> Components:
     kept, pending = _window_rows(plan, query, state, storage)
-    scratch = kept + _slot_rows(query, storage)
+    shared = [p for key in query.stubs.values() for p in state.stores[key].packs]
+    scratch = kept + _slot_rows(query, storage) + sum(p.meta.rows for p in shared)
     came = sum(state.streams[s].rows for s in _streams(plan)) - sum(query.before.values())
     emitted, answers = query.counts.get("emitted", 0), _answers(query)
     if plan.kind is not EmitKind.RELATION:

@@ -64,6 +64,7 @@ from thalweg.runtime.state import (
     VIEWS,
     EngineState,
     QueryState,
+    StreamState,
 )
 from thalweg.runtime.stores import Stores
 from thalweg.runtime.sysstream import SysStream
@@ -282,7 +283,7 @@ class Coordinator(Registering, Advancing):
                 batches[place].append(task)
             single += len(tasks) == 1
         for result in self._aside.finished():
-            self._replace_packs(result)
+            self._merged(result)
         for i, job in enumerate(self._aside.take(self._upkeep())):
             batches[(i + single) % self.parts].append(job)
         results = self._run([b for b in batches if b])
@@ -401,8 +402,8 @@ class Coordinator(Registering, Advancing):
         for result in results:
             if isinstance(result, StepResult):
                 by_query.setdefault(result.query, []).append(result)
-            elif isinstance(result, MergeResult):
-                self._replace_packs(result)
+            elif isinstance(result, (MergeResult, MergeSetsResult)):
+                self._merged(result)
             elif isinstance(result, UpkeepFailed):
                 log.warning("upkeep failed and is tried again: %s", result.error)
         for name, found in by_query.items():
@@ -412,8 +413,6 @@ class Coordinator(Registering, Advancing):
                 self._replace_state(result)
             elif isinstance(result, KeepResult):
                 self.stores.apply(result)
-            elif isinstance(result, MergeSetsResult):
-                self._dropped += replace_passed(self.state, result)
         return outputs
 
     def _apply_query(self, number: int, name: str, results: Sequence[StepResult]) -> list[PackMeta]:
@@ -464,8 +463,11 @@ class Coordinator(Registering, Advancing):
             self.adaptation.forget(name)
             log.exception("query %s stops adapting; its rows are not affected", name)
 
-    def _replace_packs(self, result: MergeResult) -> None:
-        stream = self.state.streams[result.stream]
+    def _merged(self, result: MergeResult | MergeSetsResult) -> None:
+        if isinstance(result, MergeSetsResult):
+            self._dropped += replace_passed(self.state, result)
+            return
+        stream = self.state.streams.get(result.stream, StreamState())
         names = [p.name for p in stream.packs]
         at = names.index(result.old[0]) if result.old[0] in names else 0
         merged = list(result.merged)

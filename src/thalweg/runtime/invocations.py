@@ -109,7 +109,7 @@ class Answering:
         found = self.cache.derived(key)
         if found is None:
             found = pack.table.select(list(columns)).combine_chunks().to_batches()[0]
-            self.cache.remember(key, found, 0)  # it shares the pack's memory
+            self.cache.remember(key, found, int(found.nbytes))
         return found
 
     def _wanted(self, pack: Pack, member: int) -> Ints:

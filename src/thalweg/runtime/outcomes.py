@@ -26,6 +26,7 @@ from thalweg.runtime.coverage import coverage
 from thalweg.runtime.members import Members, Membership
 from thalweg.runtime.state import RUNNING
 from thalweg.runtime.stores import shared_windows
+from thalweg.store.manifest import State
 from thalweg.store.packs import TIME, PackMeta, with_times
 from thalweg.store.storage import Storage
 
@@ -49,11 +50,12 @@ class Outcomes:
         tables += [self.output_of(schema, packs) for packs in self.put_out(name)]
         return pa.concat_tables(tables) if tables else schema.empty_table()
 
-    def put_out(self, name: str) -> list[list[PackMeta]]:
+    def put_out(self, name: str, committed: State | None = None) -> list[list[PackMeta]]:
         """Committed output under a name, epoch by epoch."""
+        state = self.coordinator.committed if committed is None else committed
         found = [
             (int(key.rsplit("/", 1)[1]), metas(packs))
-            for key, packs in self.coordinator.committed.get("outputs", {}).items()
+            for key, packs in state.get("outputs", {}).items()
             if key.rsplit("/", 1)[0] == name
         ]
         return [packs for _, packs in sorted(found, key=lambda f: f[0])]

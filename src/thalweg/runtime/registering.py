@@ -43,10 +43,10 @@ class Registering:
                 text, created=text, delivered=self.state.epoch
             )
             begin(query, given, self.state, self.storage)
+            streams = [self.state.streams[s] for s in streams_of(plan)]
             query.begun = any(
-                known.kept_since > BEFORE_TIME or any(p.min_ts < given.silent_until for p in packs)
-                for known in map(self.state.streams.__getitem__, streams_of(plan))
-                for packs in (known.packs,)
+                s.kept_since > BEFORE_TIME or any(p.min_ts < given.silent_until for p in s.packs)
+                for s in streams
             )
             if query.behind:
                 query.backfill = chosen_backfill(

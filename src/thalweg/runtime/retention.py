@@ -7,7 +7,7 @@ cost of a probe, grows with the logarithm of what is kept. Order among packs nev
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby, islice, takewhile
+from itertools import groupby, takewhile
 
 from thalweg.exec import slots, windows
 from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME
@@ -129,14 +129,25 @@ def merge_tasks(
             break
         settled.append(pack)
     runs = [run[:FAN_IN] for run in _runs(settled, barriers, cold) if len(run) >= FAN_IN]
-    hot = list(takewhile(lambda p: not _stays(p, cold), reversed(settled)))[::-1]
-    if not runs and len(hot) > MOST_UNEVEN:
-        # sizes that never line up must not keep packs apart for ever
-        runs = [r[-FAN_IN:] for r in _split(hot, barriers)[-1:] if len(r) >= FAN_IN]
+    if not runs:
+        runs = _uneven(settled, barriers, cold)
     merges = [MergeTask(name, tuple(run), low, columns, keys, prefix, traced) for run in runs]
-    for pack in islice((p for p in settled if _stays(p, cold) and not p.is_cold), 1):
-        merges.append(MergeTask(name, (pack,), low, columns, keys, prefix, cold=True))
+    unwritten = next((p for p in settled if _stays(p, cold) and not p.is_cold), None)
+    if unwritten is not None:
+        merges.append(MergeTask(name, (unwritten,), low, columns, keys, prefix, cold=True))
     return merges
+
+
+def _uneven(settled: list[PackMeta], barriers: set[int], cold: int) -> list[list[PackMeta]]:
+    """Sizes that never line up must not keep packs apart for ever: not where there are many, and
+    not before one that stays as it is."""
+    found = []
+    for stays, group in groupby(settled, key=lambda p: _stays(p, cold)):
+        stretch = [] if stays else list(group)
+        ends_here = bool(stretch) and stretch[-1] is settled[-1]
+        if len(stretch) > (MOST_UNEVEN if ends_here else FAN_IN):
+            found += [r[-FAN_IN:] for r in _split(stretch, barriers)[-1:] if len(r) >= FAN_IN]
+    return found
 
 
 def fold_tasks(

@@ -351,14 +351,16 @@ class Session(Outcomes, Management):
         if self.standing.is_uncommitted(name):
             self.coordinator.save(self.coordinator.state.clock)
         while self.is_behind(name):
-            self.coordinator.epoch([], clock=self.coordinator.state.clock)
+            if self.coordinator.epoch([], clock=self.coordinator.state.clock) is None:
+                self.coordinator.save(self.coordinator.state.clock)
+                break  # it rests
 
     def is_behind(self, name: str) -> bool:
         """Whether it has still to go through the past, and does."""
         query = self.known_state(name)
         if query.status != RUNNING:
             return False
-        return self.standing.is_behind(name) if query.mode else query.behind
+        return query.behind or self.standing.is_behind(name)
 
     def create_stream(self, definition: StreamDef) -> StreamDef:
         return self.define_stream(definition)

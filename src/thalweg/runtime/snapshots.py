@@ -26,12 +26,17 @@ from thalweg.runtime.invocations import Answering, bounds, columns_of
 from thalweg.runtime.members import Member, Members
 from thalweg.runtime.outcomes import metas
 from thalweg.runtime.ranked import Ranked, is_ranked
-from thalweg.runtime.state import P
+from thalweg.runtime.state import C, P
+from thalweg.store.manifest import State
 from thalweg.store.packs import PackMeta
 
 if TYPE_CHECKING:
     from thalweg.runtime.queries import Query
     from thalweg.runtime.session import Session
+
+
+class NotThere(RuntimeError):
+    """What an answer is made from has changed, or is not committed yet: ask again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,19 @@ class Snapshots:
         self._known: dict[tuple[str, str, bool], Snapshot] = {}
         self._packs: dict[str, tuple[int, list[PackMeta]]] = {}
 
-    def kept(self, name: str, at: int | None) -> pa.Table:
+    def forget(self, name: str) -> None:
+        """A query has gone, or has another text."""
+        self._known = {key: known for key, known in self._known.items() if key[0] != name}
+
+    def answer(self, name: str, at: int | None) -> pa.Table:
+        """From one committed state, whatever is committed meanwhile."""
+        committed = self.coordinator.committed
+        if name not in committed["queries"]:
+            raise NotThere(name)
+        is_kept = committed["queries"][name]["mode"] == C
+        return (self._kept if is_kept else self._fetched)(committed, name, at)
+
+    def _kept(self, committed: State, name: str, at: int | None) -> pa.Table:
         """The answer that is kept up to date."""
         if at is not None:
             raise ConfigError(
@@ -80,21 +97,21 @@ class Snapshots:
                 remedy="say materialize = 'p' or 'none' for answers at other times",
             )
         answer = Answer(self.session.queries[name].schema)
-        for pack in self.coordinator.committed["queries"][name]["filling"]:
+        for pack in committed["queries"][name]["filling"]:
             answer.add(self.answering.cache.open(pack[0]).table)
         return answer.rows()
 
-    def fetched(self, name: str, at: int | None) -> pa.Table:
+    def _fetched(self, committed: State, name: str, at: int | None) -> pa.Table:
         """The answer over rows that are looked up now."""
-        described = self.coordinator.committed["queries"][name]
+        described = committed["queries"][name]
         instant = _instant(name, described["frontier"] - 1, at)
         asked = self._snapshot(self.session.queries[name], described["mode"] == P)
         if asked.judged and self.treed and is_ranked(asked.plan):
-            return asked.of(self._ranked(asked, instant, described["frontier"]))
+            return asked.of(self._ranked(committed, asked, instant, described["frontier"]))
         if asked.times is not None:
-            tables = [self._combinations(asked, asked.times, instant)]
+            tables = [self._combinations(committed, asked, asked.times, instant)]
         else:
-            tables = [self._held(asked, leaf, instant) for leaf in asked.plan.leaves]
+            tables = [self._held(committed, asked, leaf, instant) for leaf in asked.plan.leaves]
         if asked.picked is None:
             found = self.answering.evaluate(asked.plan, tables, self.coordinator.functions)
             return asked.of(found)
@@ -114,55 +131,66 @@ class Snapshots:
             )  # fmt: skip
         return self._known[key]
 
-    def _condition(self, asked: Snapshot) -> Member:
-        return self.members.by_name[self.named(asked.text)]
+    def _condition(self, committed: State, asked: Snapshot) -> Member:
+        """Who stands for its condition, if what it has let through is all there."""
+        member = self.members.by_name.get(self.named(asked.text))
+        cohort = None if member is None else committed["queries"].get(member.cohort)
+        if member is None or cohort is None or cohort["behind"]:
+            raise NotThere(asked.text)
+        return member
 
     # -- rows --------------------------------------------------------------------------------
 
-    def _held(self, asked: Snapshot, leaf: Leaf, instant: int) -> pa.Table:
+    def _held(self, committed: State, asked: Snapshot, leaf: Leaf, instant: int) -> pa.Table:
         """What a table holds, or a window at an instant."""
-        window = asked.windows.get(leaf.alias)
-        found = self._table(leaf) if window is None else self._within(asked, leaf, window, instant)
-        return _together(leaf, list(found))
+        if leaf.alias not in asked.windows:
+            return _together(leaf, list(self._table(committed, leaf)))
+        return _together(leaf, list(self._within(committed, asked, leaf, instant)))
 
-    def _table(self, leaf: Leaf) -> Iterator[pa.Table]:
-        for pack in metas(self.coordinator.committed["tables"][leaf.relation]):
+    def _table(self, committed: State, leaf: Leaf) -> Iterator[pa.Table]:
+        for pack in metas(committed["tables"][leaf.relation]):
             yield self.session.storage.read_table(pack.name).select(columns_of(leaf))
 
     def _within(
-        self, asked: Snapshot, leaf: Leaf, window: TimeWindow, instant: int
+        self, committed: State, asked: Snapshot, leaf: Leaf, instant: int
     ) -> Iterator[pa.Table]:
-        stream = self.coordinator.committed["streams"][leaf.relation]
-        low, high = bounds(window, instant)
+        stream = committed["streams"][leaf.relation]
+        low, high = bounds(asked.windows[leaf.alias], instant)
         low, columns = max(low, stream["kept_since"]), columns_of(leaf)
         if not asked.judged:
             return self.answering.rows_between(metas(stream["packs"]), columns, low, high)
-        number, packs = self._condition(asked).id, self._passed(leaf.relation)
+        number = self._condition(committed, asked).id
+        packs = self._passed(committed, leaf.relation)
         return self.answering.rows_wanted(packs, number, columns, low, high)
 
-    def _passed(self, about: str) -> list[PackMeta]:
+    def _passed(self, committed: State, about: str) -> list[PackMeta]:
         """What conditions on a stream, or on a join, have let through."""
-        epoch = self.coordinator.committed["epoch"]
+        epoch = committed["epoch"]
         known = self._packs.get(about)
         if known is None or known[0] != epoch:
-            put_out = self.session.put_out(self.members.outputs(about))
+            put_out = self.session.put_out(self.members.outputs(about), committed)
             known = self._packs[about] = (epoch, [m for packs in put_out for m in packs])
         return known[1]
 
     def _combinations(
-        self, asked: Snapshot, times: Mapping[str, tuple[str, int]], instant: int
+        self,
+        committed: State,
+        asked: Snapshot,
+        times: Mapping[str, tuple[str, int]],
+        instant: int,
     ) -> pa.Table:
         """What a join has let through: combinations all of whose rows lie in their windows."""
-        leaf, member = asked.plan.leaves[0], self._condition(asked)
+        leaf, member = asked.plan.leaves[0], self._condition(committed, asked)
         columns = columns_of(leaf)
         streams = {s.alias: s.relation for s in asked.bound.scans}
         within: dict[str, tuple[int, int]] = {}
         for alias in times:
             low, high = bounds(asked.windows[alias], instant)
-            kept = self.coordinator.committed["streams"][streams[alias]]["kept_since"]
+            kept = committed["streams"][streams[alias]]["kept_since"]
             within[alias] = max(low, kept), high
         # a combination comes with the last of its rows: no sooner than any window begins
-        since, packs = max(low for low, _ in within.values()), self._passed(member.stream)
+        since = max(low for low, _ in within.values())
+        packs = self._passed(committed, member.stream)
         rows = self.answering.rows_wanted(packs, member.id, columns, since, instant + 1)
         table = _together(leaf, list(rows))
         inside = np.ones(table.num_rows, np.bool_)
@@ -172,14 +200,15 @@ class Snapshots:
             inside &= (at >= low) & (at < high)
         return table if inside.all() else table.filter(pa.array(inside))
 
-    def _ranked(self, asked: Snapshot, instant: int, until: int) -> pa.Table:
+    def _ranked(self, committed: State, asked: Snapshot, instant: int, until: int) -> pa.Table:
         """By the trees of its condition, which knows all rows up to an instant."""
-        leaf, member = asked.plan.leaves[0], self._condition(asked)
+        leaf, member = asked.plan.leaves[0], self._condition(committed, asked)
         low, high = bounds(asked.windows[leaf.alias], instant)
-        kept = self.coordinator.committed["streams"][leaf.relation]["kept_since"]
+        kept = committed["streams"][leaf.relation]["kept_since"]
+        until = min(until, committed["queries"][member.cohort]["frontier"])
 
         def fetch(columns: list[str], since: int) -> pa.Table | None:
-            packs = self._passed(leaf.relation)
+            packs = self._passed(committed, leaf.relation)
             found = list(self.answering.rows_wanted(packs, member.id, columns, since, until))
             return pa.concat_tables(found) if found else None
 

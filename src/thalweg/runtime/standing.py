@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from thalweg.plan.snapshots import (
 from thalweg.plan.standing import StandingFilter, where_filter
 from thalweg.runtime.beginnings import REPLAY, SEED, begin, beginning, streams_of
 from thalweg.runtime.members import Members
-from thalweg.runtime.snapshots import Snapshots
+from thalweg.runtime.snapshots import NotThere, Snapshots
 from thalweg.runtime.state import NONE, WHERES, C, P, QueryState
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Standing:
         self.snapshots = Snapshots(session, self.wheres, self._key)
         self._users: dict[str, set[str]] = {}
         self._keys: dict[str, str] = {}
+        self._answering = threading.Lock()  # whoever asks: trees and open packs are common
         self.composite = True
         """Whether joins that differ only in what they ask of each side are made once."""
         self.coordinator.before_commit.insert(0, self.decide)
@@ -117,6 +119,10 @@ class Standing:
         query.mode, query.decided, query.invocations = mode, self.coordinator.state.epoch, 0
         if mode == C:
             query.silent_until = AFTER_TIME
+            packs = [p for s in streams for p in s.packs]
+            kept = any(p.max_ts >= query.frontier and p.min_ts < now for p in packs)
+            if not kept and any(s.rows for s in streams):
+                query.start = query.frontier  # what was there is not in the windows any more
         else:
             query.frontier, query.behind = now, False
         if mode == P:
@@ -132,6 +138,12 @@ class Standing:
 
     def leave(self, name: str) -> None:
         """A condition that nobody asks about any more is forgotten."""
+        with self._answering:
+            self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        self._keys.pop(self.coordinator.state.queries[name].text, None)
+        self.snapshots.forget(name)
         for key, users in list(self._users.items()):
             users.discard(name)
             if not users:
@@ -166,27 +178,29 @@ class Standing:
         return query is not None and query.mode != "" and known.get("mode") != query.mode
 
     def is_behind(self, name: str) -> bool:
-        """Whether it, or the condition it asks about, has still to go through the past."""
-        queries = self.coordinator.state.queries
-        query = queries[name]
-        if query.mode != P:
-            return query.behind
-        member = self.wheres.by_name[self._key(query.text)]
-        cohort = queries.get(member.cohort)
-        return cohort is None or cohort.behind or cohort.frontier < query.frontier
+        """Whether it, or the condition it asks about, has still to go through the past. Answers
+        are made from what is committed, so that counts."""
+        committed = self.coordinator.committed.get("queries", {})
+        if name not in committed or committed[name]["mode"] != P:
+            return name not in committed or bool(committed[name]["behind"])
+        query = self.coordinator.state.queries[name]
+        cohort = committed.get(self.wheres.by_name[self._key(query.text)].cohort)
+        if cohort is None or cohort["behind"]:
+            return True
+        return bool(cohort["frontier"] < committed[name]["frontier"])
 
     def answer(self, name: str, at: int | None) -> pa.Table:
-        """The rows of the answer, at an instant or now. Files may go while they are read: then a
-        newer state is committed."""
-        query = self.coordinator.state.queries[name]
-        query.invocations += 1
-        answer = self.snapshots.kept if query.mode == C else self.snapshots.fetched
+        """The rows of the answer, at an instant or now. Files may go while they are read, and how
+        the query is answered may change: then a newer state is committed."""
+        self.coordinator.state.queries[name].invocations += 1
         for attempt in range(ATTEMPTS):
             try:
-                return answer(name, at)
-            except FileNotFoundError:
+                with self._answering:
+                    return self.snapshots.answer(name, at)
+            except (FileNotFoundError, NotThere):
                 if attempt == ATTEMPTS - 1:
                     raise
+                self.session.catch_up(name)
         raise AssertionError
 
     def _key(self, text: str) -> str:

@@ -8,6 +8,7 @@ copy where that is possible; who shares what changes no row.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,6 +24,7 @@ from thalweg.plan.physical import Block, Leaf, QueryPlan
 from thalweg.runtime.state import ASLEEP, RUNNING, EngineState, QueryState, WindowStore
 from thalweg.store.packs import Key, PackMeta
 
+log = logging.getLogger("thalweg")
 SMALL = 65_536
 """So many rows of a stream may lie between those who share a store."""
 Run = Callable[[Sequence[Sequence[Job]]], list[list[Result]]]
@@ -59,7 +61,6 @@ class Stores:
     drop: Callable[[str], None]
     apart: set[str] = field(default_factory=set)
     enabled: bool = True
-    _awaited: set[str] = field(default_factory=set)
     _known: dict[str, tuple[QueryPlan | None, tuple[Window, ...]]] = field(default_factory=dict)
 
     # -- what steps and upkeep ask -----------------------------------------------------------
@@ -74,17 +75,17 @@ class Stores:
         return min(found, default=None)
 
     def tasks(self) -> list[KeepTask]:
-        """Stores to bring forward: where as much has come since as they hold, or somebody waits
-        for it. So what is rewritten is paid for by what came."""
+        """Stores to bring forward: where half as much has come since as they hold. So what is
+        rewritten is paid for by what came."""
         found = []
         for key, stubs in self._by_store().items():
+            if len(stubs) < len(self._sharing(key)):
+                continue  # who is not here yet may reach further
             store = self.state.stores[key]
-            until = min(q.frontier for q in self._sharing(key))
+            until = min(self._frontier(s) for s in stubs)
             newer = self._rows_between(stubs[0], store.frontier, until)
             held = sum(p.meta.rows for p in store.packs)
-            if not newer:
-                store.frontier = max(store.frontier, until)
-            elif newer * 2 >= held or key in self._awaited:
+            if newer and newer * 2 >= held:
                 found.append(self._task(key, stubs, until))
         return found
 
@@ -98,14 +99,17 @@ class Stores:
 
     def settle(self) -> None:
         """Let windows that can share do so, and those leave that must."""
-        together = dict.fromkeys(self._windows())
-        for stub in list(self._stubs()):
-            if stub not in together or self._lags(stub):
-                self.leave(stub)
+        may_share = list(self._windows())
+        together = {(w.query, w.slot, w.store) for w in may_share}
+        for stubs in self._by_store().values():
+            foremost = max(map(self._frontier, stubs))
+            for stub in stubs:
+                lags = self._far(stub, self._frontier(stub), foremost)
+                if lags or (stub.query, stub.slot, stub.store) not in together:
+                    self.leave(stub)
         self._dissolve()
-        self._awaited.clear()
         apart: dict[str, list[Window]] = {}
-        for one in together:
+        for one in may_share:
             if one.slot not in self.state.queries[one.query].stubs:
                 apart.setdefault(one.store, []).append(one)
         for key, windows in apart.items():
@@ -118,10 +122,11 @@ class Stores:
         if self._is_last(stub) and (store.frontier, store.reach) == (query.frontier, stub.reach):
             packs, store.packs = store.packs, []
         else:
-            task = replace(self._task(stub.store, [stub], query.frontier), leaf=stub.leaf)
+            task = self._task(stub.store, [stub], query.frontier)
             result = self.run([[task]])[0][0]
             if not isinstance(result, KeepResult):
-                raise RuntimeError(f"window of {stub.query} not copied: {result}")
+                log.warning("a window of %s stays shared: %s", stub.query, result)
+                return
             packs = [] if result.pack is None else [result.pack]
         del query.stubs[stub.slot]
         if packs:
@@ -143,7 +148,8 @@ class Stores:
             if len(stubs) == len(self._sharing(key)) < 2:
                 for stub in stubs:
                     self.leave(stub)
-                self._drop(self.state.stores.pop(key).packs)
+                if not self._sharing(key):
+                    self._drop(self.state.stores.pop(key).packs)
 
     def _gather(self, key: str, windows: list[Window]) -> None:
         """Put windows into the store, which is founded by the one that is furthest behind, of
@@ -158,24 +164,29 @@ class Stores:
             store = WindowStore(first.leaf.relation, first.reach, self._frontier(first))
             store.packs = self._into(first)
             self.state.stores[key] = store
+        frontiers = [q.frontier for q in self._sharing(key)]
         for window in windows:
-            self._fold(window, self.state.stores[key])
+            self._fold(window, self.state.stores[key], frontiers)
 
     def _can_share(self, first: Window, other: Window) -> bool:
         low, high = self._frontier(first), self._frontier(other)
         return other.reach <= first.reach and not self._far(other, low, high)
 
-    def _fold(self, window: Window, store: WindowStore) -> None:
+    def _fold(self, window: Window, store: WindowStore, frontiers: list[int]) -> None:
+        """Let a window into a store: it has the rows, or brings them for all the others, who have
+        come to these frontiers."""
         frontier = self._frontier(window)
-        if frontier < store.frontier or self._far(window, store.frontier, frontier):
+        if self._far(window, min(frontier, store.frontier), max(frontier, *frontiers)):
             return
-        if window.reach <= store.reach:
+        if window.reach <= store.reach and frontier >= store.frontier:
             self._drop(self._into(window))
-        elif frontier == store.frontier:
+        elif window.reach >= store.reach and frontier <= min(frontiers):
             self._drop(store.packs)
-            store.packs, store.reach = self._into(window), window.reach
+            store.packs = self._into(window)
+            store.reach, store.frontier = window.reach, frontier
         else:
-            self._awaited.add(window.store)  # until the store has come as far
+            return
+        frontiers.append(frontier)
 
     def _into(self, window: Window) -> list[StatePack]:
         """Let a query share; what it had itself is given back."""
@@ -216,11 +227,6 @@ class Stores:
         for stub in self._stubs():
             found.setdefault(stub.store, []).append(stub)
         return found
-
-    def _lags(self, stub: Window) -> bool:
-        """Whether it keeps the others from forgetting too much."""
-        foremost = max(q.frontier for q in self._sharing(stub.store))
-        return self._far(stub, self._frontier(stub), foremost)
 
     def _far(self, window: Window, low: int, high: int) -> bool:
         return low < high and self._rows_between(window, low, high) > SMALL

@@ -16,7 +16,7 @@ from pathlib import Path
 from thalweg.runtime.inspection import Files
 from thalweg.runtime.opening import PACK_FOLDERS, leftovers, sweep
 from thalweg.runtime.retention import epochs_before
-from thalweg.runtime.state import EngineState
+from thalweg.runtime.state import WHERES, EngineState
 from thalweg.store import manifest
 from thalweg.store.log import entries_from
 from thalweg.store.storage import DRAFTS, LocalStorage, Storage
@@ -103,7 +103,7 @@ def _without_results(before: manifest.State, limit: int) -> tuple[manifest.State
     """The state without old results, the keys forgotten, and how many epochs had to stay."""
     old = epochs_before(before["clocks"], limit)
     due = {key for key in before["outputs"] if _epoch_of(key) in old}
-    kept = {key for key in due if not _is_delivered(before, key)}
+    kept = {key for key in due if key.startswith(WHERES) or not _is_delivered(before, key)}
     staying = {_epoch_of(key) for key in kept}
     outputs = {k: v for k, v in before["outputs"].items() if k not in due - kept}
     clocks = {e: c for e, c in before["clocks"].items() if e not in old or e in staying}

@@ -220,6 +220,7 @@ class Engine(Inputs):
         self._stop_ingest()
         if loop is not None:
             loop.stop()
+            self._stop_ingest()  # what the last epoch may have started
         self._log.resume()
         if loop is not None and loop.failure is not None:
             raise explained(loop.failure, self.path)
@@ -253,7 +254,7 @@ class Engine(Inputs):
             tick_seconds=self.config.tick_seconds,
         )
         loop.after_epoch = self._start_new_inputs
-        self._available_now = available_now
+        self._available_now, self._to_start = available_now, []
         loop.save_definitions()
         try:
             for group in self._groups.values():
@@ -341,7 +342,7 @@ class Engine(Inputs):
         self._to_start.append(group)
 
     def _start_new_inputs(self) -> None:
-        if not self._to_start:
+        if not self._to_start or self._loop is None:
             return
         self.session.coordinator.save(wall_clock())
         coming, self._to_start = self._to_start, []

@@ -243,7 +243,7 @@ class ColdReads:
         self._read: OrderedDict[str, pa.Table] = OrderedDict()
 
     def table(self, name: str) -> pa.Table:
-        with self._lock:  # whoever wants the same one meanwhile waits for it
+        with self._lock:  # one at a time: mostly it is the same one that all want
             if name not in self._read:
                 self._read[name] = self._storage.read_table(name)
             self._read.move_to_end(name)

@@ -226,18 +226,14 @@ def _write(name: str, table: pa.Table, sink: Any) -> None:
     if name.endswith(COLD):
         # times, and hashes in their order, differ little from one row to the next
         steady = [f.name for f in table.schema if pa.types.is_int64(f.type)]
+        others = [f.name for f in table.schema if not pa.types.is_int64(f.type)]
         pq.write_table(
-            table, sink, compression="zstd", use_dictionary=_repeating(table),
+            table, sink, compression="zstd", use_dictionary=others,
             column_encoding=dict.fromkeys(steady, "DELTA_BINARY_PACKED") or None,
         )  # fmt: skip
         return
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
-
-
-def _repeating(table: pa.Table) -> list[str]:
-    """Columns worth a dictionary: words repeat."""
-    return [f.name for f in table.schema if not pa.types.is_int64(f.type)]
 
 
 def _read(name: str, source: Any) -> pa.Table:
