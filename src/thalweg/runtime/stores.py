@@ -229,7 +229,7 @@ class Stores:
         return found
 
     def _far(self, window: Window, low: int, high: int) -> bool:
-        return low < high and self._rows_between(window, low, high) > SMALL
+        return self._rows_between(window, low, high) > SMALL
 
     def _frontier(self, window: Window) -> int:
         return self.state.queries[window.query].frontier
@@ -241,6 +241,8 @@ class Stores:
 
     def _rows_between(self, window: Window, low: int, high: int) -> int:
         """About so many rows."""
+        if low >= high:
+            return 0
         return sum(p.rows for p in self._packs(window) if p.max_ts >= low and p.min_ts < high)
 
     def _task(self, key: str, stubs: Sequence[Window], until: int) -> KeepTask:
