@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from thalweg.errors import DuplicateName
+from thalweg.errors import ConfigError, DuplicateName
 from thalweg.exec.many import sets
 from thalweg.plan.standing import standing_filter
 from thalweg.runtime.state import FILTERS
@@ -258,3 +258,14 @@ def test_who_is_a_member() -> None:
     shown = made.sql("SHOW QUERIES")["name"].to_pylist()
     assert set(shown) == set(made.queries)
     assert "third" in shown
+
+
+def test_members_are_not_behind_for_ever() -> None:
+    """A query among many is asked for an answer: refused, not waited for."""
+    made = runner(0)
+    query = made.query("SELECT ISTREAM k FROM s WHERE k = 1", "q")
+    made.feed({"s": rows(0, 50)})
+    assert "q" in made.session.members.by_name
+    assert not made.session.is_behind("q")
+    with pytest.raises(ConfigError, match="no current answer"):
+        query.invoke()

@@ -360,7 +360,8 @@ class Session(Outcomes, Management):
         query = self.known_state(name)
         if query.status != RUNNING:
             return False
-        return query.behind or self.standing.is_behind(name)
+        is_member = name in self.members.by_name
+        return query.behind or (not is_member and self.standing.is_behind(name))
 
     def create_stream(self, definition: StreamDef) -> StreamDef:
         return self.define_stream(definition)
