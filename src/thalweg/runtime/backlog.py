@@ -25,6 +25,8 @@ BUSY = 0.25
 PUSH, PULL, AUTO = "push", "pull", "auto"
 FIRST_ROWS = 50_000
 FEWEST_ROWS = 5_000
+MOST_ROWS = 200_000
+"""However fast a slice was: the rows of the next one may not be at hand as these were."""
 
 
 @dataclass(slots=True)
@@ -43,7 +45,7 @@ class Pace:
         cut_short = rows < self.rows / 2 and seconds < SLICE_SECONDS
         if not self.fixed and rows > 0 and not cut_short:
             factor = min(max(SLICE_SECONDS / max(seconds, 1e-6), 0.25), 2.0)
-            self.rows = max(min(rows * factor, 2 * self.rows), FEWEST_ROWS)
+            self.rows = max(min(rows * factor, 2 * self.rows, MOST_ROWS), FEWEST_ROWS)
 
 
 def sliced(
@@ -95,8 +97,10 @@ def chosen_backfill(
         for meta in state.streams[leaf.relation].packs:
             if meta.max_ts < query.frontier:
                 continue
+            if meta.is_cold:
+                return PUSH  # all of them would have to be opened at once
             found = None
-            if constants and not meta.is_cold:
+            if constants:
                 pack = Pack(meta.name, storage.read_table(meta.name))
                 found = find_by_constants(pack, constants)
             total += meta.rows if found is None else len(found)
