@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from thalweg.errors import PathError
 
 DRAFTS = "drafts"
+_force = getattr(os, "fdatasync", os.fsync)
 COLD = ".parquet"
 """How names of tables end that are kept as Parquet."""
 
@@ -45,6 +46,39 @@ def open_storage(path: str, durable: bool = True) -> Storage:
     return LocalStorage(path.removeprefix("file://"), durable)
 
 
+class _Steady:
+    """A file that goes to disk as it is written: whoever forces a small file there meanwhile does
+    not wait for all of a large one."""
+
+    PIECE = 4 << 20
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._written = 0
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        for begin in range(0, len(view), self.PIECE):
+            piece = view[begin : begin + self.PIECE]
+            self._file.write(piece)
+            self._written += len(piece)
+            if self._written >= self.PIECE:
+                self.flush()
+                _force(self._file.fileno())
+                self._written = 0
+        return len(view)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def tell(self) -> int:
+        return int(self._file.tell())
+
+    def close(self) -> None:
+        """Whoever has opened the file closes it."""
+
+
 @dataclass(frozen=True, slots=True)
 class LocalStorage:
     """A directory; packs are memory-mapped, commits are hard links."""
@@ -58,7 +92,7 @@ class LocalStorage:
     def write_table(self, name: str, table: pa.Table) -> int:
         path = self._path(name)
         with self._opened(path) as sink:
-            _write(name, table, sink)
+            _write(name, table, _Steady(sink) if self.durable else sink)
             if self.durable:
                 sink.flush()
                 os.fsync(sink.fileno())
