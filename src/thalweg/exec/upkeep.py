@@ -5,7 +5,6 @@ None of this changes a row that anybody can still see.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -24,6 +23,7 @@ from thalweg.store.packs import (
     PackCache,
     PackMeta,
     arrange,
+    fresh_name,
     write_pack,
 )
 from thalweg.store.storage import COLD
@@ -57,12 +57,12 @@ def clean(task: CleanTask, cache: PackCache, functions: Mapping[str, UserFunctio
     if not late.all():
         rows = np.flatnonzero(~late)
         arranged = arrange(table.take(pa.array(rows)), pack.ts[rows], task.keys)
-        kept = write_pack(cache.storage, _name(task.prefix, "log"), arranged, task.pack.seq)
+        kept = write_pack(cache.storage, fresh_name(task.prefix, "log"), arranged, task.pack.seq)
     rows = np.flatnonzero(late)
     rejected = table.take(pa.array(rows))
     rejected = rejected.append_column("__reason", pa.array(["late"] * len(rows)))
     rejected = rejected.append_column(TIME, pa.array(pack.ts[rows]))
-    meta = write_pack(cache.storage, _name(task.prefix, "late"), rejected, task.pack.seq)
+    meta = write_pack(cache.storage, fresh_name(task.prefix, "late"), rejected, task.pack.seq)
     return CleanResult(task.stream, task.pack.name, kept, meta)
 
 
@@ -118,7 +118,7 @@ def merge(task: MergeTask, cache: PackCache, functions: Mapping[str, UserFunctio
     if not whole.num_rows:
         return MergeResult(task.stream, old, ())
     arranged = arrange(whole, ts, task.keys, sizes)
-    name = _name(task.prefix, "merged")
+    name = fresh_name(task.prefix, "merged")
     merged = write_pack(cache.storage, name, arranged, task.packs[-1].seq)
     return MergeResult(task.stream, old, (merged,))
 
@@ -131,7 +131,7 @@ def _pieces(
     for first in range(0, len(order), COLD_ROWS):
         rows = order[first : first + COLD_ROWS]
         arranged = arrange(whole.take(pa.array(rows)), ts[rows], task.keys[:1])
-        name = _name(task.prefix, "cold", COLD)
+        name = fresh_name(task.prefix, "cold", COLD)
         yield write_pack(cache.storage, name, arranged, task.packs[-1].seq)
 
 
@@ -176,11 +176,11 @@ def fold(task: FoldTask, cache: PackCache, functions: Mapping[str, UserFunction]
     for prefix in dict.fromkeys(p for pack in task.packs for p, _ in pack.sides):
         side, begin = _side(task, cache, prefix, columns, owner, keep)
         columns[f"{prefix}begin"][keep] = begin
-        name = _name(task.prefix, f"{task.slot}-{prefix}")
+        name = fresh_name(task.prefix, f"{task.slot}-{prefix}")
         beside += write_pack(cache.storage, name, side).bytes
         sides.append((prefix, name))
     table = pa.table({n: pa.array(v[keep]) for n, v in columns.items()})
-    meta = write_pack(cache.storage, _name(task.prefix, task.slot), table)
+    meta = write_pack(cache.storage, fresh_name(task.prefix, task.slot), table)
     meta = replace(meta, bytes=meta.bytes + beside)
     return FoldResult(task.query, task.slot, old, StatePack(meta, tuple(sides)))
 
@@ -211,7 +211,7 @@ def fold_rows(
         return FoldResult(task.query, task.slot, old, None)
     ts = whole.column(TIME).to_numpy()
     arranged = arrange(whole.drop_columns([TIME]), ts, task.keys)
-    meta = write_pack(cache.storage, _name(task.prefix, task.slot), arranged)
+    meta = write_pack(cache.storage, fresh_name(task.prefix, task.slot), arranged)
     return FoldResult(task.query, task.slot, old, StatePack(meta))
 
 
@@ -261,7 +261,3 @@ def _side(
     rows = np.repeat(begin - offsets, count) + np.arange(int(count.sum()))
     whole = pa.concat_tables(tables).combine_chunks()
     return whole.take(pa.array(rows)), offsets
-
-
-def _name(prefix: str, kind: str, ending: str = ".arrow") -> str:
-    return f"{prefix}{kind}-{uuid.uuid4().hex[:16]}{ending}"

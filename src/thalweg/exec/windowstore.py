@@ -7,7 +7,6 @@ lifetimes say (`exec/keptleaf.py`), so that no operator knows whether rows are s
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -18,7 +17,7 @@ from thalweg.exec.keptleaf import KeptLeaf
 from thalweg.exec.share import Share
 from thalweg.plan.logical import KeptWindow, RowWindow
 from thalweg.plan.physical import Leaf
-from thalweg.store.packs import TIME, Key, PackCache, PackMeta, arrange, write_pack
+from thalweg.store.packs import TIME, Key, PackCache, PackMeta, arrange, fresh_name, write_pack
 
 
 def reach_of(window: KeptWindow) -> int:
@@ -68,6 +67,5 @@ def keep(task: KeepTask, cache: PackCache, functions: Mapping[str, UserFunction]
         return KeepResult(task.store, task.until, reach, None)
     ts = table.column(TIME).to_numpy()
     arranged = arrange(table.drop_columns([TIME]), ts, task.keys)
-    name = f"{task.prefix}window-{uuid.uuid4().hex[:16]}.arrow"
-    meta = write_pack(cache.storage, name, arranged)
+    meta = write_pack(cache.storage, fresh_name(task.prefix, "window"), arranged)
     return KeepResult(task.store, task.until, reach, StatePack(meta))

@@ -113,8 +113,8 @@ def _waiting(plan: QueryPlan, query: QueryState, state: EngineState) -> list[Pac
     return [
         pack
         for stream in streams_of(plan)
-        for pack in state.streams[stream].packs
-        if pack.seq >= query.first_seq and pack.max_ts >= query.frontier
+        for pack in state.seen_by(query, stream)
+        if pack.max_ts >= query.frontier
     ]
 
 

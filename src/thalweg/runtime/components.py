@@ -85,10 +85,9 @@ def _window_rows(
                 since[leaf.relation] = min(since[leaf.relation], low)
     kept = pending = 0
     for stream, low in since.items():
-        for pack in state.streams[stream].packs:
-            if pack.seq >= query.first_seq:
-                kept += _between(pack, low, query.frontier, storage)
-                pending += _between(pack, query.frontier, pack.max_ts + 1, storage)
+        for pack in state.seen_by(query, stream):
+            kept += _between(pack, low, query.frontier, storage)
+            pending += _between(pack, query.frontier, pack.max_ts + 1, storage)
     return kept, pending
 
 

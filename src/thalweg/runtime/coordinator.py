@@ -55,7 +55,6 @@ from thalweg.runtime.retention import (
     low_water,
     merge_tasks,
     reached,
-    retained,
 )
 from thalweg.runtime.state import (
     ASLEEP,
@@ -337,8 +336,7 @@ class Coordinator(Registering, Advancing):
         leaf = plan.leaves[i]
         if leaf.is_table:
             return tuple(self.state.tables.get(leaf.relation, ()))
-        packs = self.state.streams[leaf.relation].packs
-        return tuple(p for p in packs if p.seq >= query.first_seq)
+        return tuple(self.state.seen_by(query, leaf.relation))
 
     def _start(
         self, plan: QueryPlan, packs: Sequence[Sequence[PackMeta]], query: QueryState, until: int
@@ -363,7 +361,7 @@ class Coordinator(Registering, Advancing):
             if name in self.catalog.streams:
                 columns = tuple(f.name for f in self.catalog.streams[name].fields)
                 cold = reached(name, self.plans, self.state, behind=False)
-                low = retained(name, self.catalog, self.state, self._reached(name))
+                low = self._low(name, low_water(name, self.catalog, self.plans, self.state))
                 released = self._released(name)
                 barriers = {q.first_seq for q in self.state.queries.values()}
                 jobs += merge_tasks(
@@ -377,9 +375,8 @@ class Coordinator(Registering, Advancing):
         jobs += merges_of_passed(self.state, self.plans, self._prefix("q/passed"))
         return [*jobs, *self.stores.tasks()]
 
-    def _reached(self, stream: str) -> int:
-        """Rows of a stream before this instant are in no window, and not asked for by stores."""
-        low = reached(stream, self.plans, self.state)
+    def _low(self, stream: str, low: int) -> int:
+        """Where what is kept of a stream begins: stores may ask for rows before the others do."""
         asked = self.stores.low(stream)
         return low if asked is None else min(low, asked)
 
@@ -503,7 +500,7 @@ class Coordinator(Registering, Advancing):
             # what a late query sees must not depend on what others share
             since = low_water(name, self.catalog, self.plans, self.state)
             stream.kept_since = max(stream.kept_since, since)
-            low = retained(name, self.catalog, self.state, self._reached(name))
+            low = self._low(name, since)
             gone = [p for p in stream.packs if p.max_ts < low]
             if gone:
                 self._dropped += [p.name for p in gone]

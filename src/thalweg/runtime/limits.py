@@ -49,9 +49,7 @@ def _reach(plan: QueryPlan, query: QueryState, state: EngineState) -> dict[str, 
                 lows[leaf.relation] = min(lows.get(leaf.relation, low), low)
     return {
         stream: [
-            p
-            for p in state.streams[stream].packs
-            if p.seq >= query.first_seq and p.max_ts >= low and p.min_ts < query.frontier
+            p for p in state.seen_by(query, stream) if p.max_ts >= low and p.min_ts < query.frontier
         ]
         for stream, low in lows.items()
     }

@@ -32,12 +32,7 @@ def low_water(
 ) -> int:
     """Rows of the stream before this event time are out of everybody's reach: in no window, and
     not retained."""
-    return retained(stream, catalog, state, reached(stream, plans, state))
-
-
-def retained(stream: str, catalog: Catalog, state: EngineState, lowest: int) -> int:
-    """How far RETAIN reaches back, or something else that reaches further."""
-    own = state.streams[stream]
+    own, lowest = state.streams[stream], reached(stream, plans, state)
     retain = catalog.streams[stream].retain
     if retain is not None and own.max_ts > BEFORE_TIME:
         lowest = min(lowest, own.max_ts - retain)

@@ -263,6 +263,10 @@ class EngineState:
             {k: WindowStore.from_json(s) for k, s in data.get("stores", {}).items()},
         )
 
+    def seen_by(self, query: QueryState, stream: str) -> list[PackMeta]:
+        """The packs of a stream that a query sees: those since it began."""
+        return [p for p in self.streams[stream].packs if p.seq >= query.first_seq]
+
     def files(self) -> set[str]:
         """Every pack the state refers to."""
         found = {p.name for s in self.streams.values() for p in s.packs}

@@ -236,8 +236,7 @@ class Stores:
 
     def _packs(self, window: Window) -> tuple[PackMeta, ...]:
         query = self.state.queries[window.query]
-        packs = self.state.streams[window.leaf.relation].packs
-        return tuple(p for p in packs if p.seq >= query.first_seq)
+        return tuple(self.state.seen_by(query, window.leaf.relation))
 
     def _rows_between(self, window: Window, low: int, high: int) -> int:
         """About so many rows."""

@@ -27,6 +27,7 @@ from thalweg.spark.readers import spark_fields, spark_stream
 from thalweg.store.storage import Storage
 
 T = TypeVar("T")
+Given = TypeVar("Given", StreamInput, PushInput)
 
 
 class Inputs:
@@ -83,12 +84,15 @@ class Inputs:
         return self._add(definition, file_names(self.spark, definition.source), is_files=True)
 
     def _add(self, definition: StreamDef, frame: DataFrame, *, is_files: bool) -> StreamDef:
-        given = StreamInput(definition, frame, is_files)
+        return self._joins(StreamInput(definition, frame, is_files), self._inputs)
+
+    def _joins(self, given: Given, known: dict[str, Given]) -> StreamDef:
+        """Register where a stream comes from. One that is being read already is read on."""
 
         def add() -> StreamDef:
-            found = self.session.define_stream(definition)
-            if self._loop is None or definition.name not in self._inputs:
-                self._inputs[definition.name] = given
+            found = self.session.define_stream(given.definition)
+            if self._loop is None or found.name not in known:
+                known[found.name] = given
                 self._take_up(given)
             return found
 
@@ -162,14 +166,7 @@ class Inputs:
         self._log.append(0, (source, number), {}, {}, wall_clock(), heartbeats=beats)
 
     def _push(self, given: PushInput) -> StreamDef:
-        def add() -> StreamDef:
-            found = self.session.define_stream(given.definition)
-            if self._loop is None or found.name not in self._pushes:
-                self._pushes[found.name] = given
-                self._take_up(given)
-            return found
-
-        return self.at_epoch(add)
+        return self._joins(given, self._pushes)
 
     def _with_idle(self, options: dict[str, Any]) -> dict[str, Any]:
         return {"idle": self.session.default_idle, **options}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import threading
+import uuid
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -222,6 +223,11 @@ def with_times(table: pa.Table) -> pa.Table:
     """A pack's rows with their event times as timestamps, as people read them."""
     stamps = table.column(TIME).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
     return table.set_column(table.schema.get_field_index(TIME), TIME, stamps)
+
+
+def fresh_name(prefix: str, kind: str, ending: str = ".arrow") -> str:
+    """A name that no other file has."""
+    return f"{prefix}{kind}-{uuid.uuid4().hex[:16]}{ending}"
 
 
 def write_pack(storage: Storage, name: str, table: pa.Table, seq: int = 0) -> PackMeta:

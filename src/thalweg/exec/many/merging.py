@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +14,7 @@ from thalweg.exec.many.index import Matches
 from thalweg.exec.many.sets import WANTED, Ids, sets_of, with_sets
 from thalweg.store import native
 from thalweg.store.hashing import hash_columns, second_hash
-from thalweg.store.packs import TIME, PackCache, PackMeta, write_pack
+from thalweg.store.packs import TIME, PackCache, PackMeta, fresh_name, write_pack
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +47,8 @@ def merge_sets(
     if not len(order):
         return MergeSetsResult(task.name, old, None)
     merged = with_sets(rows.take(pa.array(order)).combine_chunks(), sets, order)
-    name = f"{task.prefix}sets-{uuid.uuid4().hex[:16]}.arrow"
-    return MergeSetsResult(task.name, old, write_pack(cache.storage, name, merged))
+    meta = write_pack(cache.storage, fresh_name(task.prefix, "sets"), merged)
+    return MergeSetsResult(task.name, old, meta)
 
 
 def _together(parts: Sequence[tuple[int, Ids, Ints, Ids]]) -> Matches:
