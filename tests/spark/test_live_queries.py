@@ -265,3 +265,51 @@ def test_streams_come_while_the_engine_runs(spark: Any, tmp_path: Path) -> None:
     for name, query in made.queries.items():
         problem = difference(from_table(query.results()), found[name])
         assert problem is None, f"{name}\n{problem}"
+
+
+def test_a_stream_that_cannot_be_read_does_no_harm_to_others(spark: Any, tmp_path: Path) -> None:
+    tap = Tap()
+    counted = spark.readStream.format("rate").load().groupBy("value").count()  # not as it is
+    with started(spark, tmp_path / "path", tap) as engine:
+        query = engine.query("SELECT ISTREAM v FROM s", "of_s")
+        engine.start()
+        tap.put(0, 20)
+        seen(query, 20)
+        engine.stream("broken", counted)
+        tap.put(20, 50)
+        seen(query, 50)
+        wait_until(lambda: engine.failure is not None, 30)
+        assert isinstance(engine.failure, tw.errors.SourceError)
+        assert "ingest stopped" in str(engine.failure)
+        with pytest.raises(tw.errors.SourceError, match="ingest stopped"):
+            engine.stop()
+    tap.shut()
+    with started(spark, tmp_path / "path", tap) as engine:  # it was never read, so is not missed
+        query = engine.query("SELECT ISTREAM v FROM s", "of_s")
+        engine.run()
+        assert query.results().num_rows == 50
+
+
+def test_a_stream_that_comes_while_the_engine_starts_is_read(spark: Any, tmp_path: Path) -> None:
+    tap, files = Tap(), tmp_path / "files"
+    files.mkdir()
+    pq.write_table(rows(0, 12), files / "a.parquet")
+    declare = f"CREATE STREAM f ({SCHEMA}) TIMESTAMP BY ts FROM FILES '{files}' FORMAT parquet"
+    with started(spark, tmp_path / "path", tap) as engine:
+        engine.query("SELECT ISTREAM v FROM s", "of_s")
+        adding = threading.Thread(target=lambda: engine.sql(declare))
+        form = engine._form_groups
+
+        def formed() -> Any:
+            groups = form()
+            adding.start()  # the groups are formed without it
+            adding.join(0.5)
+            return groups
+
+        engine._form_groups = formed
+        engine.start()
+        adding.join()
+        query = engine.query("SELECT ISTREAM v FROM f", "of_files")
+        wait_until(lambda: query.stats()["streams"]["f"]["rows"] > 0, 30)
+        assert query.stats()["streams"]["f"]["rows"] == 12
+        engine.stop()

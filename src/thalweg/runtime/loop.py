@@ -139,6 +139,10 @@ class EpochLoop:
             self.session.coordinator.awake_since = clock
         return self._awake
 
+    def end(self) -> None:
+        """No epoch follows: whoever waits for one goes on without."""
+        self._ended.set()
+
     def stop(self) -> None:
         self._stopping.set()
         if self._thread is not None:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -137,6 +138,7 @@ class Engine(Inputs):
         self._to_start: list[IngestGroup | Pusher] = []
         self._available_now = False
         self._loop = None
+        self._starting = threading.RLock()
         self._listeners = Listeners()
         self._closed = False
         datasource.register(self.spark)
@@ -206,6 +208,7 @@ class Engine(Inputs):
             raise explained(error, self.path) from error.__cause__
         finally:
             self._loop = None
+            loop.end()
             self._stop_ingest()
 
     def start(self, progress: Any = None) -> None:
@@ -239,6 +242,11 @@ class Engine(Inputs):
         return self._ingest_error()
 
     def _started(self, *, available_now: bool, progress: Any) -> EpochLoop:
+        with self._starting:  # a stream that comes meanwhile waits, and is then taken up
+            loop = self._loop = self._prepared(available_now, progress)
+        return loop
+
+    def _prepared(self, available_now: bool, progress: Any) -> EpochLoop:
         self._refuse_while_running("start again")
         if self._closed:
             raise ConfigError("the engine is closed", remedy="create a new one on the same path")
@@ -263,7 +271,6 @@ class Engine(Inputs):
         except BaseException as error:
             self._stop_ingest()
             raise explained(error, self.path) from error.__cause__
-        self._loop = loop
         return loop
 
     def _check_resumed_queries(self) -> None:
@@ -350,8 +357,9 @@ class Engine(Inputs):
             if isinstance(one, Pusher):
                 self._pushers.append(one)
                 one.start()
-            else:
-                one.start(self._available_now)
+            elif not one.start_beside_others(self._available_now):
+                # a later run need not bring what has never been read
+                del self.session.coordinator.state.groups[str(one.number)]
 
     def _ingest_finished(self) -> bool:
         if any(pusher.is_active for pusher in self._pushers):
@@ -373,7 +381,7 @@ class Engine(Inputs):
             if pusher.failure is not None:
                 return pusher.failure
         for group in self._groups.values():
-            error = group.query.exception() if group.query is not None else None
+            error = group.failure
             if error is not None:
                 return SourceError(
                     f"ingest stopped: {_cause(str(error))}",

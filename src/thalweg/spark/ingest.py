@@ -79,6 +79,7 @@ class IngestGroup:
         self.keys_of = keys_of
         self.parallelism = parallelism
         self.query: StreamingQuery | None = None
+        self._not_started: Exception | None = None
         self._query_id: str | None = None
         self._ready = False
         self._slots: list[tuple[tuple[str, str], ...]] = []
@@ -101,9 +102,25 @@ class IngestGroup:
         self.query = writer.start()
         return self.query
 
+    def start_beside_others(self, available_now: bool) -> bool:
+        """Start while the engine runs, if that can be done: what is wrong with these sources is no
+        harm to the rest."""
+        try:
+            self.start(available_now)
+        except Exception as error:
+            self._not_started = error
+        return self.query is not None
+
+    @property
+    def failure(self) -> Exception | None:
+        """Why no more is read, if something went wrong."""
+        return self._not_started if self.query is None else self.query.exception()
+
     @property
     def is_ready(self) -> bool:
-        """Whether the sources have been asked at least once."""
+        """Whether the sources have been asked at least once, or never will be."""
+        if self._not_started is not None:
+            return True
         if not self._ready and self.query is not None:
             waiting = str(self.query.status["message"]).startswith("Waiting for data")
             self._ready = waiting or self.query.lastProgress is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
@@ -39,6 +40,7 @@ class Inputs:
     _storage: Storage
     _log: LogWriter
     _loop: EpochLoop | None
+    _starting: threading.RLock
     _inputs: dict[str, StreamInput]
     _pushes: dict[str, PushInput]
     _take_up: Callable[[StreamInput | PushInput], None]
@@ -193,8 +195,11 @@ class Inputs:
     def at_epoch(self, action: Callable[[], T]) -> T:
         """Do it now, or, while the engine runs, at the beginning of the next epoch: then this
         returns when it is committed."""
-        loop = self._loop
-        return action() if loop is None else loop.between_epochs(action)
+        with self._starting:
+            loop = self._loop
+            if loop is None:
+                return action()
+        return loop.between_epochs(action)
 
     def _refuse_while_running(self, what: str) -> None:
         if self._loop is not None:
