@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 
 from thalweg.plan.expr import Predicate
 from thalweg.plan.logical import (
@@ -321,9 +322,12 @@ Reading = Block | Sequenced
 """Relations that have leaves."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class QueryPlan:
-    """All decisions for one query. The axes of `routing` belong to `leaves`, one for one."""
+    """All decisions for one query. The axes of `routing` belong to `leaves`, one for one.
+
+    What follows from them is found out once: the driver asks for it in every epoch, of every query.
+    """
 
     relations: tuple[Relation, ...]
     kind: EmitKind
@@ -340,7 +344,7 @@ class QueryPlan:
     def schema(self) -> Schema:
         return self.root.schema
 
-    @property
+    @cached_property
     def readings(self) -> tuple[Reading, ...]:
         return tuple(r for r in self.relations if isinstance(r, Reading))
 
@@ -354,29 +358,57 @@ class QueryPlan:
         relations = (*self.relations[:number], block, *self.relations[number + 1 :])
         return replace(self, relations=relations)
 
-    @property
+    @cached_property
     def blocks(self) -> tuple[Block, ...]:
         return tuple(r for r in self.relations if isinstance(r, Block))
 
-    @property
+    @cached_property
     def leaves(self) -> tuple[Leaf, ...]:
         """The streams and tables read, relation by relation."""
         return tuple(leaf for r in self.readings for leaf in r.leaves if leaf.is_stored)
 
-    @property
+    @cached_property
     def stream_leaves(self) -> tuple[int, ...]:
         return tuple(i for i, leaf in enumerate(self.leaves) if not leaf.is_table)
 
-    @property
+    @cached_property
+    def streams(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.leaves[i].relation for i in self.stream_leaves))
+
+    @cached_property
+    def stored_leaves(self) -> tuple[tuple[Reading, Leaf], ...]:
+        """The leaves that are streams, with the relations that read them."""
+        return tuple(
+            (r, leaf) for r in self.readings for leaf in r.leaves
+            if leaf.is_stored and not leaf.is_table
+        )  # fmt: skip
+
+    @cached_property
+    def keys_wanted(self) -> tuple[tuple[str, tuple[str, ...], int], ...]:
+        """Key indexes of use on the packs of streams: which stream, its columns, how much."""
+        found = []
+        for place, leaf in enumerate(self.leaves):
+            if not leaf.is_table:
+                keys = dict.fromkeys(self.routing.keys_of(place))
+                found += [(leaf.relation, key, 2) for key in keys]
+        for block in self.blocks:
+            for probe in block.leaf_probes:
+                leaf = block.leaves[probe.leaf]
+                is_indexed = leaf.is_stored and not leaf.is_table and not leaf.keeps_rows
+                if probe.target and is_indexed:
+                    found.append((leaf.relation, probe.target, 1))
+        return tuple(found)
+
+    @cached_property
     def windows(self) -> tuple[WindowSpec, ...]:
         windows = (leaf.window for r in self.readings for leaf in r.leaves)
         return tuple(w for w in windows if w is not None)
 
-    @property
+    @cached_property
     def slides(self) -> tuple[int, ...]:
         slides = {w.slide for w in self.windows if isinstance(w, TimeWindow)}
         return tuple(sorted(s for s in slides if s is not None))
 
-    @property
+    @cached_property
     def gaps(self) -> tuple[int, ...]:
         return tuple(sorted({w.gap for w in self.windows if isinstance(w, SessionWindow)}))

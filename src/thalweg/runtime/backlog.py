@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from thalweg.exec.frame import AFTER_TIME
 from thalweg.exec.lookups import constants_of, find_by_constants
 from thalweg.plan.physical import QueryPlan
-from thalweg.runtime.beginnings import streams_of
 from thalweg.runtime.state import EngineState, QueryState
 from thalweg.store.packs import Pack, PackMeta
 from thalweg.store.storage import Storage
@@ -21,7 +20,9 @@ from thalweg.store.storage import Storage
 SLICE_SECONDS = 0.02
 """How long a slice may take where nothing else is to be done: so long new rows may have to wait."""
 BUSY = 0.25
-"""The part of such a slice that goes into an epoch with new rows."""
+"""The part of such a slice that goes into an epoch with new rows, if it must."""
+PATIENCE = 2
+"""After so many epochs with new rows and none without, the past is no longer left out of them."""
 PUSH, PULL, AUTO = "push", "pull", "auto"
 FIRST_ROWS = 50_000
 FEWEST_ROWS = 5_000
@@ -32,13 +33,22 @@ MOST_ROWS = 200_000
 @dataclass(slots=True)
 class Pace:
     """How many rows of the past an epoch goes through; learned from how long they took, unless it
-    is `fixed`."""
+    is `fixed`.
+
+    The place of the past is between epochs with new rows: within one, even few rows cost a step
+    and its files. Where new rows come without a pause there is no such place, so they share.
+    """
 
     rows: float = FIRST_ROWS
     fixed: bool = False
+    busy_epochs: int = 0
 
     def budget(self, busy: bool) -> float:
-        return self.rows * BUSY if busy and not self.fixed else self.rows
+        """For the next epoch, which has new rows or not."""
+        self.busy_epochs = self.busy_epochs + 1 if busy else 0
+        if self.fixed or not busy:
+            return self.rows
+        return self.rows * BUSY if self.busy_epochs > PATIENCE else 0.0
 
     def learn(self, rows: float, seconds: float) -> None:
         """A slice of so many rows took so long, and nothing was done beside it."""
@@ -112,7 +122,7 @@ def chosen_backfill(
 def _waiting(plan: QueryPlan, query: QueryState, state: EngineState) -> list[PackMeta]:
     return [
         pack
-        for stream in streams_of(plan)
+        for stream in plan.streams
         for pack in state.seen_by(query, stream)
         if pack.max_ts >= query.frontier
     ]
