@@ -20,7 +20,9 @@ from thalweg.testing.runner import LocalExecutor, Runner
 def test_any_query_beside_merges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aside, "LARGE", 0)
     monkeypatch.setattr(retention, "FAN_IN", 2)
-    every_row = next(v for v in VARIANTS if v.name == "every row its own epoch")
+    every_row = next(
+        v for v in VARIANTS if v.name == "every row its own epoch, output soon gathered"
+    )
     for seed in range(60):
         case = random_case(seed)
         check_variant(case, every_row, reference_result(case))

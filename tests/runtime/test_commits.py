@@ -10,7 +10,7 @@ import pytest
 from thalweg.errors import ConfigError, FormatTooNew
 from thalweg.runtime import coordinator
 from thalweg.runtime.opening import claim, load_state
-from thalweg.store.manifest import FORMAT_FILE, load
+from thalweg.store.manifest import FORMAT_FILE, check_format, load
 from thalweg.store.storage import LocalStorage, MemoryStorage
 from thalweg.testing.runner import Runner
 
@@ -57,3 +57,11 @@ def test_a_newer_format_is_refused_before_anything_is_touched(tmp_path: Path) ->
         with pytest.raises(FormatTooNew, match="format 99"):
             refused(storage)
     assert storage.listing("") == before
+
+
+def test_an_older_path_is_marked_as_ours() -> None:
+    """Older versions must refuse it from then on."""
+    storage = MemoryStorage()
+    storage.create(FORMAT_FILE, b'{"format": 1}')
+    check_format(storage)
+    assert storage.read(FORMAT_FILE) == b'{"format": 2}'

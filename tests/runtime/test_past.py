@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from thalweg.exec.frame import BEFORE_TIME
+from thalweg.runtime.backlog import Pace
 from thalweg.runtime.history import history
 from thalweg.testing.compare import column_values, difference, from_table
 from thalweg.testing.generators import Case, random_case
@@ -235,6 +236,34 @@ def test_the_past_takes_several_epochs_in_turn() -> None:
     assert all(b == 0 or a >= 100 for _, a, b in seen)
     assert seen[-1][0] == seen[-1][1] == seen[-1][2]
     assert made.sql("SHOW QUERIES")["status"].to_pylist() == ["running"] * 3
+
+
+def test_epochs_with_new_rows_leave_the_past_to_those_without() -> None:
+    """Unless none is without: then they take a share, so that the past comes to an end."""
+    made = kept_runner("1 hour")
+    made.session.coordinator.pace = Pace(8_000)
+    live = made.query("SELECT ISTREAM v FROM s", "live")
+    made.feed({"s": numbers(0, 30_000)})
+    made.epoch([])
+    late = made.query("SELECT ISTREAM v AS a FROM s", "late")
+
+    def after(*epochs: bool) -> list[int]:
+        found = []
+        for has_rows in epochs:
+            t = live.results().num_rows + 1
+            if has_rows:
+                made.feed({"s": numbers(t, t + 1)})
+            else:
+                made.epoch([])
+            found.append(late.results().num_rows)
+        return found
+
+    assert after(True, True) == [0, 0]
+    (slice_alone,) = after(False)
+    assert slice_alone > 0
+    assert after(True, True) == [slice_alone, slice_alone]
+    (shared,) = after(True)
+    assert 0 < shared - slice_alone < slice_alone
 
 
 def test_detaching_leaves_others_alone() -> None:

@@ -87,10 +87,14 @@ def _holdings(view: PathView) -> Iterator[tuple[str, str, Kept]]:
     for query in view.queries:
         for slot in query.state:
             yield query.name, f"{slot.holds} ({slot.name})", slot.kept
-        yield query.name, f"results of {plural(query.result_epochs, 'epoch')}", query.results
+        yield query.name, _results(query.result_epochs), query.results
         yield query.name, "rejects", query.rejects
     for table in view.tables:
         yield table.name, "table", table.kept
+
+
+def _results(epochs: tuple[int, int] | None) -> str:
+    return "results" if epochs is None else "results of epochs {:,} to {:,}".format(*epochs)
 
 
 def _groups(view: PathView) -> Table:

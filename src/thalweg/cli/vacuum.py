@@ -57,7 +57,7 @@ def _told(plan: VacuumPlan, dry_run: bool) -> list[str]:
         lines.append(f"{removed} {plural(len(plan.folders), 'empty folder')}")
     if plan.undelivered:
         kept = plural(plan.undelivered, "epoch")
-        lines.append(f"results of {kept} are kept: a callback may not have seen them yet")
+        lines.append(f"results of {kept} are kept: callbacks or followers may not have seen them")
     if plan.is_idle:
         return [*lines, "nothing to do"]
     freed = "would free" if dry_run else "freed"

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg.exec.expressions import UserFunction
-from thalweg.exec.many.merging import MergeSetsResult, MergeSetsTask, merge_sets
+from thalweg.exec.gather import (
+    GatherRejectsTask,
+    GatherResult,
+    GatherTask,
+    RejectsResult,
+    gather,
+    gather_rejects,
+)
+from thalweg.exec.many.merging import MergeSetsTask, merge_sets
 from thalweg.exec.step import StepResult, StepTask, step
 from thalweg.exec.upkeep import (
     CleanResult,
@@ -34,10 +42,12 @@ class UpkeepFailed:
     error: str
 
 
-Upkeep = MergeTask | FoldTask | FoldRowsTask | KeepTask | MergeSetsTask
+Upkeep = (
+    MergeTask | FoldTask | FoldRowsTask | KeepTask | MergeSetsTask | GatherTask | GatherRejectsTask
+)  # fmt: skip
 Job = StepTask | CleanTask | Upkeep
 Result = (
-    StepResult | CleanResult | MergeResult | FoldResult | KeepResult | MergeSetsResult
+    StepResult | CleanResult | MergeResult | FoldResult | KeepResult | GatherResult | RejectsResult
     | UpkeepFailed
 )  # fmt: skip
 
@@ -71,6 +81,10 @@ def _upkeep(job: Upkeep, cache: PackCache, functions: Mapping[str, UserFunction]
         return keep(job, cache, functions)
     if isinstance(job, MergeSetsTask):
         return merge_sets(job, cache, functions)
+    if isinstance(job, GatherTask):
+        return gather(job, cache, functions)
+    if isinstance(job, GatherRejectsTask):
+        return gather_rejects(job, cache, functions)
     return fold_rows(job, cache, functions)
 
 

@@ -72,7 +72,9 @@ def ending_between(window: TimeWindow, since: int, until: int) -> tuple[int, int
 def reached_from(window: TimeWindow, frontier: int) -> int:
     """The first event time that still matters once all instants before the frontier are over: its
     rows were there just before, and have yet to leave."""
-    return BEFORE_TIME if frontier == BEFORE_TIME else _one(earliest_alive, window, frontier - 1)
+    if frontier == BEFORE_TIME:
+        return BEFORE_TIME
+    return int(earliest_alive(window, frontier - 1))  # type: ignore[arg-type]
 
 
 def boundaries(slide: int, since: int, until: int) -> Ints:

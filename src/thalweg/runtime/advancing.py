@@ -11,7 +11,6 @@ from thalweg.plan.catalog import Catalog
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime import watermarks
 from thalweg.runtime.backlog import Pace, sliced
-from thalweg.runtime.beginnings import streams_of
 from thalweg.runtime.retention import low_water
 from thalweg.runtime.state import RUNNING, VIEWS, EngineState, QueryState, StreamState
 from thalweg.runtime.stores import Stores
@@ -45,7 +44,7 @@ class Advancing:
             query = self.state.queries[name]
             if query.status != RUNNING:
                 continue
-            streams = streams_of(plan)
+            streams = plan.streams
             if close and any(self._is_filling(s) for s in streams):
                 frontiers[name] = query.frontier  # what it reads is still being made
             elif close:
@@ -78,7 +77,7 @@ class Advancing:
         if query is None or name not in self.plans or query.status != RUNNING:
             return False
         plan = self.plans[name]
-        streams = streams_of(plan)
+        streams = plan.streams
         states = [self._closing_state(s) for s in streams]
         closing = watermarks.closing_frontier(plan, states, query.frontier)
         return closing > query.frontier or any(self._is_filling(s) for s in streams)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from thalweg.exec.derived import WEIGHT, summed
 from thalweg.exec.emit import SIGN
+from thalweg.exec.gather import EPOCH
 from thalweg.store.packs import TIME
 
 
@@ -53,5 +54,5 @@ class Answer:
 def weighted(changes: pa.Table) -> pa.Table:
     """Signed changes as rows with weights."""
     weights = changes.column(SIGN).cast(pa.int64())
-    names = [n for n in changes.column_names if n not in (TIME, SIGN)]
+    names = [n for n in changes.column_names if n not in (TIME, SIGN, EPOCH)]
     return changes.select(names).append_column(WEIGHT, weights)

@@ -11,14 +11,18 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 
+from thalweg.exec.gather import GatherRejectsTask, GatherResult, GatherTask, RejectsResult
 from thalweg.exec.jobs import Job, Result
-from thalweg.exec.many.merging import MergeSetsResult, MergeSetsTask
+from thalweg.exec.many.merging import MergeSetsTask
 from thalweg.exec.upkeep import MergeResult, MergeTask
 
 log = logging.getLogger("thalweg")
-Merge = MergeTask | MergeSetsTask
+Merge = MergeTask | MergeSetsTask | GatherTask | GatherRejectsTask
+Merged = MergeResult | GatherResult | RejectsResult
 LARGE = 500_000
 """Rows from which on a merge is done aside."""
+LARGE_OUTPUT = 2 << 20
+"""The same in bytes, for what was put out: sets of members may make it long, rows do not tell."""
 COLD_SELDOM = 10
 """Of so many seconds one goes into writing what is cold: it can wait, others want the disk."""
 
@@ -41,7 +45,7 @@ class Aside:
                 left.append(job)
             elif busy.intersection(p.name for p in job.packs):
                 continue
-            elif not _is_cold(job) and sum(p.rows for p in job.packs) < LARGE:
+            elif not _is_cold(job) and not _is_large(job):
                 left.append(job)
             elif not self._under_way:  # one at a time: the epochs need the cores
                 self._start(job)
@@ -61,15 +65,15 @@ class Aside:
         if _is_cold(job):
             future.add_done_callback(rest)
 
-    def finished(self) -> list[MergeResult | MergeSetsResult]:
+    def finished(self) -> list[Merged]:
         """Merges that are done; one that failed is tried again."""
         done = [f for _, f in self._under_way if f.done()]
         self._under_way = [(t, f) for t, f in self._under_way if f not in done]
-        found: list[MergeResult | MergeSetsResult] = []
+        found: list[Merged] = []
         for future in done:
             error = future.exception()
             result = None if error is not None else future.result()
-            if isinstance(result, (MergeResult, MergeSetsResult)):
+            if isinstance(result, Merged):
                 found.append(result)
             else:
                 log.warning("a merge failed and is tried again: %s", error or result)
@@ -78,3 +82,9 @@ class Aside:
 
 def _is_cold(job: Merge) -> bool:
     return isinstance(job, MergeTask) and job.cold
+
+
+def _is_large(job: Merge) -> bool:
+    if not isinstance(job, MergeTask) and sum(p.bytes for p in job.packs) >= LARGE_OUTPUT:
+        return True
+    return sum(p.rows for p in job.packs) >= LARGE

@@ -43,7 +43,7 @@ class Beginning:
 
 def usual_history(plan: QueryPlan, catalog: Catalog) -> str:
     """Unless a query says otherwise: the past of streams that are kept, none of others'."""
-    streams = [catalog.streams[s] for s in streams_of(plan) if s in catalog.streams]
+    streams = [catalog.streams[s] for s in plan.streams if s in catalog.streams]
     return REPLAY if streams and all(s.is_retained for s in streams) else NONE
 
 
@@ -52,7 +52,7 @@ def beginning(
 ) -> Beginning:
     """Where a query that comes now begins. With `seed` its windows are filled as they would stand
     at the `cut`, by default the first instant that is not over."""
-    streams = {s: state.streams[s] for s in streams_of(plan)}
+    streams = {s: state.streams[s] for s in plan.streams}
     if history == NONE:
         return Beginning({s: _after(known) for s, known in streams.items()}, state.next_seq)
     begins = {s: known.kept_since for s, known in streams.items()}
@@ -67,10 +67,6 @@ def beginning(
 def _after(stream: StreamState) -> int:
     """The first instant of which no row has come yet."""
     return stream.max_ts + 1 if stream.rows else BEFORE_TIME
-
-
-def streams_of(plan: QueryPlan) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(plan.leaves[i].relation for i in plan.stream_leaves))
 
 
 def _reach(plan: QueryPlan, cut: int) -> int:

@@ -22,27 +22,26 @@ from thalweg.exec.aggregate import OPENS
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.frame import BEFORE_TIME
 from thalweg.exec.jobs import Job, Result, UpkeepFailed
-from thalweg.exec.many.merging import MergeSetsResult
 from thalweg.exec.many.roll import Roll
 from thalweg.exec.share import task_ranges
 from thalweg.exec.shared import Common
 from thalweg.exec.step import StepResult, StepTask
 from thalweg.exec.tactics import Seen
-from thalweg.exec.upkeep import FoldResult, MergeResult
+from thalweg.exec.upkeep import FoldResult
 from thalweg.exec.windowstore import KeepResult
 from thalweg.plan.catalog import SYSSTREAM, Catalog
 from thalweg.plan.expr import Expr
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.advancing import Advancing
-from thalweg.runtime.aside import Aside
+from thalweg.runtime.aside import Aside, Merged
 from thalweg.runtime.backlog import Pace
-from thalweg.runtime.beginnings import (
-    first_instant,
-)
+from thalweg.runtime.beginnings import first_instant
 from thalweg.runtime.filling import speak, swallow
+from thalweg.runtime.gathering import Gathering
 from thalweg.runtime.intake import Intake
 from thalweg.runtime.keeping import Keeping
 from thalweg.runtime.limits import enforce
+from thalweg.runtime.outputs import key_of, keys_of
 from thalweg.runtime.registering import Registering
 from thalweg.runtime.report import EpochReport as EpochReport
 from thalweg.runtime.report import growth, state_bytes, tallies
@@ -126,6 +125,7 @@ class Coordinator(Registering, Advancing, Keeping):
             storage, catalog, state, self._run, self.keys_of, self._prefix, self._dropped
         )
         self.results_retain = RESULTS_RETAIN
+        self.gathering = Gathering(state, lambda: self.results_retain, self._prefix)
         self.limits: dict[str, int] = {}
         self.state_limit: int | None = None
         self.stores = Stores(
@@ -241,10 +241,8 @@ class Coordinator(Registering, Advancing, Keeping):
             waits = query.replaces or query.filling
             if not waits or name not in self.plans or query.frontier < query.silent_until:
                 continue
-            put_out = [
-                p for key, ps in self.state.outputs.items() if key.rsplit("/", 1)[0] == name
-                for p in ps
-            ]  # fmt: skip
+            keys = keys_of(self.state.outputs, name)
+            put_out = [p for key in keys for p in self.state.outputs[key]]
             prefix = self._prefix(f"q/{quote(name, safe='')}")
             packs, gone = speak(query, self.plans[name], put_out, self.storage, prefix)
             self._dropped += gone
@@ -254,7 +252,9 @@ class Coordinator(Registering, Advancing, Keeping):
 
     def _put_out(self, name: str, number: int, packs: Sequence[PackMeta]) -> None:
         if packs:
-            key = f"{name}/{number}"
+            key = key_of(name, number, number)
+            if key not in self.state.outputs:
+                self.gathering.put_out(name)
             described = [p.to_json() for p in packs]
             self.state.outputs[key] = [*self.state.outputs.get(key, ()), *described]
 
@@ -346,7 +346,7 @@ class Coordinator(Registering, Advancing, Keeping):
         for result in results:
             if isinstance(result, StepResult):
                 by_query.setdefault(result.query, []).append(result)
-            elif isinstance(result, (MergeResult, MergeSetsResult)):
+            elif isinstance(result, Merged):
                 self._merged(result)
             elif isinstance(result, UpkeepFailed):
                 log.warning("upkeep failed and is tried again: %s", result.error)
@@ -412,7 +412,7 @@ class Coordinator(Registering, Advancing, Keeping):
     def _commit(self, number: int, clock: int) -> None:
         self.state.epoch = number
         self.state.clock = clock
-        new = self.state.to_json()
+        new = self.state.to_json(self.committed)
         begun = time.perf_counter()
         commit_manifest(self.storage, number, self.committed, new)
         self._commit_seconds = time.perf_counter() - begun
@@ -430,7 +430,7 @@ class Coordinator(Registering, Advancing, Keeping):
         """Commit registrations (tables, definitions, deliveries) as an epoch of their own."""
         self._refuse_half_done()
         self._prepare()
-        if self.state.to_json() != self.committed:
+        if self.state.to_json(self.committed) != self.committed:
             self._commit(self.state.epoch + 1, clock)
 
     def drop_later(self, name: str) -> None:

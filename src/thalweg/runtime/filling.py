@@ -8,7 +8,6 @@ instant at which the new version takes over.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,7 +20,7 @@ from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.answers import weighted
 from thalweg.runtime.results import add_to
 from thalweg.runtime.state import Described, QueryState
-from thalweg.store.packs import TIME, PackMeta, write_pack
+from thalweg.store.packs import TIME, PackMeta, fresh_name, write_pack
 from thalweg.store.storage import Storage
 
 
@@ -33,7 +32,8 @@ def swallow(
     if plan.kind is EmitKind.RELATION and packs:
         gone += [p[0] for p in query.filling]
         described = [p.to_json() for p in packs]
-        query.filling = add_to(query.filling, described, plan, storage, prefix)
+        columns = [f.name for f in plan.schema]
+        query.filling = add_to(query.filling, described, columns, storage, prefix)
     return gone
 
 
@@ -65,8 +65,7 @@ def speak(
     changes = _signed(summed(pa.concat_tables(tables).combine_chunks(), names), query.silent_until)
     if not changes.num_rows:
         return [], gone
-    name = f"{prefix}out-{uuid.uuid4().hex[:12]}.arrow"
-    return [write_pack(storage, name, changes)], gone
+    return [write_pack(storage, fresh_name(prefix, "out"), changes)], gone
 
 
 def _negated(table: pa.Table) -> pa.Table:

@@ -14,7 +14,9 @@ from typing import TypeVar
 import pyarrow as pa
 
 from thalweg.errors import ConfigError, PathError, UnknownName, did_you_mean
+from thalweg.exec.gather import rows_of
 from thalweg.exec.many.roll import NAME
+from thalweg.runtime.outputs import epochs_of, keys_of
 from thalweg.runtime.state import EngineState, QueryState
 from thalweg.store import manifest
 from thalweg.store.packs import PackMeta, with_times
@@ -33,8 +35,7 @@ class Results:
 
     def schema(self) -> pa.Schema:
         """The columns, `__ts`, and `__sign` for relations."""
-        described = self._state()[1].schema
-        return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(described)))
+        return read_schema(self._state()[1].schema)
 
     def last_epoch(self) -> int:
         return self._state()[0].epoch
@@ -43,21 +44,41 @@ class Results:
         """The last epoch whose output is kept no longer."""
         return self._state()[1].forgotten
 
-    def packs(self, after: int, until: int) -> list[PackMeta]:
-        """Output of epochs after one and up to another, in order."""
+    def spans(self, after: int, until: int) -> list[tuple[int, int]]:
+        """Epochs after one and up to another that have output, in order: first and last of those
+        that lie together."""
         state, query = self._state()
-        if after < query.forgotten:
+        self._refuse_forgotten(query, after + 1)
+        known = map(epochs_of, keys_of(state.outputs, self.query))
+        found = [(max(first, after + 1), min(last, until)) for first, last in known]
+        return [(first, last) for first, last in found if first <= last]
+
+    def rows(self, first: int, last: int) -> pa.Table:
+        """The output of these epochs, wherever it lies by now."""
+        schema = self.schema()
+
+        def read() -> pa.Table:
+            state, query = self._state()
+            self._refuse_forgotten(query, first)
+            outputs = state.outputs
+            tables = [schema.empty_table()]
+            for key in keys_of(outputs, self.query):
+                begin, end = epochs_of(key)
+                if begin <= last and end >= first:
+                    packs = [PackMeta.from_json(p) for p in outputs[key]]
+                    found = with_times(rows_of(self.storage, packs, first, last))
+                    tables.append(found.select(schema.names).cast(schema))
+            return pa.concat_tables(tables)
+
+        return _settled(read)
+
+    def _refuse_forgotten(self, query: QueryState, first: int) -> None:
+        if first <= query.forgotten:
             raise ConfigError(
                 f"results of {self.query} up to epoch {query.forgotten} are kept no longer, "
-                f"they are wanted from epoch {after + 1} on",
+                f"they are wanted from epoch {first} on",
                 remedy="start afresh, or keep results longer (results_retain)",
             )
-        found = []
-        for key, packs in state.outputs.items():
-            name, epoch = key.rsplit("/", 1)
-            if name == self.query and after < int(epoch) <= until:
-                found += [(int(epoch), PackMeta.from_json(p)) for p in packs]
-        return [pack for _, pack in sorted(found, key=lambda f: (f[0], f[1].name))]
 
     def _state(self) -> tuple[EngineState, QueryState]:
         state = _settled(lambda: EngineState.from_json(manifest.load(self.storage)[1]))
@@ -80,13 +101,13 @@ class Results:
                     )
 
 
-def read_pack(storage: Storage, name: str, schema: pa.Schema) -> pa.Table:
-    """The rows of an output pack as the query's results show them."""
-    return with_times(storage.read_table(name)).select(schema.names).cast(schema)
+def read_schema(described: str) -> pa.Schema:
+    """A schema from the manifest."""
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(described)))
 
 
 def _settled(read: Callable[[], T]) -> T:
-    """An engine at work replaces manifests while we read them: then they are read again."""
+    """An engine at work replaces files while we read them: then they are read again."""
     for attempt in range(_ATTEMPTS):
         try:
             return read()

@@ -19,6 +19,7 @@ from thalweg.exec import slots
 from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME
 from thalweg.exec.groupstate import StatePack
 from thalweg.runtime.opening import PACK_FOLDERS, leftovers, owner, refuse_foreign, where
+from thalweg.runtime.outputs import epochs_of, keys_of
 from thalweg.runtime.state import EngineState, QueryState, StreamState
 from thalweg.store import manifest
 from thalweg.store.log import LogEntry, entries_from
@@ -100,7 +101,7 @@ class QueryView:
     emitted: int
     rejected: int
     state: tuple[SlotView, ...]
-    result_epochs: int
+    result_epochs: tuple[int, int] | None
     results: Kept
     rejects: Kept
 
@@ -236,7 +237,7 @@ def _stream(name: str, stream: StreamState) -> StreamView:
 
 
 def _query(name: str, query: QueryState, state: EngineState) -> QueryView:
-    results = [ps for key, ps in state.outputs.items() if key.rsplit("/", 1)[0] == name]
+    results = keys_of(state.outputs, name)
     return QueryView(
         name,
         query.text,
@@ -247,8 +248,8 @@ def _query(name: str, query: QueryState, state: EngineState) -> QueryView:
         query.counts.get("rejected", 0),
         tuple(_slot(slot, packs) for slot, packs in query.slots.items() if packs)
         + tuple(_stub(slot, state.stores[key].packs) for slot, key in query.stubs.items()),
-        len(results),
-        Kept.of(PackMeta.from_json(p) for ps in results for p in ps),
+        (epochs_of(results[0])[0], epochs_of(results[-1])[1]) if results else None,
+        Kept.of(PackMeta.from_json(p) for key in results for p in state.outputs[key]),
         Kept.of(PackMeta.from_json(p) for p in query.rejects),
     )
 

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from urllib.parse import quote
 
+from thalweg.exec.gather import GatherResult, RejectsResult
 from thalweg.exec.jobs import Job
-from thalweg.exec.many.merging import MergeSetsResult
-from thalweg.exec.upkeep import FoldResult, MergeResult
+from thalweg.exec.upkeep import FoldResult
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.physical import QueryPlan
-from thalweg.runtime.beginnings import streams_of
-from thalweg.runtime.passed import forget_passed, merges_of_passed, replace_passed
+from thalweg.runtime.aside import Merged
+from thalweg.runtime.gathering import (
+    Gathering,
+    gathers_of_rejects,
+    replace_gathered,
+    replace_rejects,
+)
+from thalweg.runtime.outputs import place_of
+from thalweg.runtime.passed import forget_passed, merges_of_passed
 from thalweg.runtime.results import forget_results
 from thalweg.runtime.retention import (
     fold_tasks,
@@ -19,6 +26,7 @@ from thalweg.runtime.retention import (
     low_water,
     merge_tasks,
     reached,
+    retained_since,
 )
 from thalweg.runtime.state import RUNNING, EngineState, StreamState
 from thalweg.runtime.stores import Stores
@@ -34,6 +42,7 @@ class Keeping:
     state: EngineState
     plans: dict[str, QueryPlan]
     stores: Stores
+    gathering: Gathering
     results_retain: int
     keys_of: Callable[[str], tuple[Key, ...]]
     _prefix: Callable[[str], str]
@@ -51,8 +60,8 @@ class Keeping:
         for name, stream in self.state.streams.items():
             if name in self.catalog.streams:
                 columns = tuple(f.name for f in self.catalog.streams[name].fields)
-                cold = reached(name, self.plans, self.state, behind=False)
-                low = self._low(name, low_water(name, self.catalog, self.plans, self.state))
+                lowest, cold = reached(name, self.plans, self.state)
+                low = self._low(name, retained_since(name, self.catalog, self.state, lowest))
                 released = self._released(name)
                 barriers = {q.first_seq for q in self.state.queries.values()}
                 jobs += merge_tasks(
@@ -60,11 +69,12 @@ class Keeping:
                     self._prefix("log"), name in referred, cold,
                 )  # fmt: skip
         for name, query in self.state.queries.items():
-            if name in self.plans:
+            if query.slots and name in self.plans:
                 prefix = self._prefix(f"q/{quote(name, safe='')}")
                 jobs += fold_tasks(name, self.plans[name], query, prefix)
         jobs += merges_of_passed(self.state, self.plans, self._prefix("q/passed"))
-        return [*jobs, *self.stores.tasks()]
+        jobs += gathers_of_rejects(self.state, self._prefix)
+        return [*jobs, *self.gathering.tasks(), *self.stores.tasks()]
 
     def _low(self, stream: str, low: int) -> int:
         """Where what is kept of a stream begins: stores may ask for rows before the others do."""
@@ -78,19 +88,21 @@ class Keeping:
             for n, plan in self.plans.items()
             if self.state.queries[n].status == RUNNING
             and not self.state.queries[n].behind
-            and stream in streams_of(plan)
+            and stream in plan.streams
         ]
         return min(found, default=self.state.streams[stream].watermark)
 
-    def _merged(self, result: MergeResult | MergeSetsResult) -> None:
-        if isinstance(result, MergeSetsResult):
-            self._dropped += replace_passed(self.state, result)
+    def _merged(self, result: Merged) -> None:
+        if isinstance(result, GatherResult):
+            self._dropped += replace_gathered(self.state, result)
+            return
+        if isinstance(result, RejectsResult):
+            self._dropped += replace_rejects(self.state, result)
             return
         stream = self.state.streams.get(result.stream, StreamState())
-        names = [p.name for p in stream.packs]
-        at = names.index(result.old[0]) if result.old[0] in names else 0
+        at = place_of([p.name for p in stream.packs], result.old)
         merged = list(result.merged)
-        if tuple(names[at : at + len(result.old)]) != result.old:
+        if at is None:
             self._dropped += [p.name for p in merged]  # some of them have gone meanwhile
             return
         stream.packs[at : at + len(result.old)] = merged
@@ -113,7 +125,7 @@ class Keeping:
     def _retain(self) -> None:
         """Forget packs that no window and no RETAIN can reach any more."""
         for name, query in self.state.queries.items():
-            if name in self.plans:
+            if query.slots and name in self.plans:
                 self._dropped += forget_emitted(self.plans[name], query)
         self._dropped += forget_passed(self.state, self.plans)
         for name, stream in self.state.streams.items():

@@ -29,7 +29,6 @@ from thalweg.plan.expr import Expr
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.query import QueryOptions
 from thalweg.plan.standing import StandingFilter, standing_filter
-from thalweg.runtime.beginnings import streams_of
 from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.coverage import COMPLETE, coverage
 from thalweg.runtime.state import RUNNING, QueryState
@@ -229,7 +228,7 @@ class Members:
         if not whole and one.begins != two.begins:
             return False  # their windows hold different rows
         since = max(one.first_seq, two.first_seq)
-        streams = streams_of(self.coordinator.plans[main])
+        streams = self.coordinator.plans[main].streams
         packs = [p for s in streams for p in state.streams[s].packs]
         same = one.first_seq == two.first_seq
         return same or all(p.max_ts < one.frontier for p in packs if p.seq < since)

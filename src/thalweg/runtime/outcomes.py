@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from thalweg.errors import ConfigError, UnknownName, did_you_mean
 from thalweg.exec.emit import SIGN
 from thalweg.exec.frame import BEFORE_TIME
+from thalweg.exec.gather import rows_of
 from thalweg.exec.many.sets import wanted_by
 from thalweg.plan.bounded import verdict
 from thalweg.plan.logical import EmitKind, format_instant
@@ -24,6 +25,7 @@ from thalweg.runtime.components import components
 from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.coverage import coverage
 from thalweg.runtime.members import Members, Membership
+from thalweg.runtime.outputs import keys_of, last_epoch_of
 from thalweg.runtime.state import RUNNING
 from thalweg.runtime.stores import shared_windows
 from thalweg.store.manifest import State
@@ -33,6 +35,8 @@ from thalweg.store.storage import Storage
 if TYPE_CHECKING:
     from thalweg.runtime.queries import Query
     from thalweg.runtime.standing import Standing
+
+T = TypeVar("T")
 
 
 class Outcomes:
@@ -45,35 +49,42 @@ class Outcomes:
     standing: Standing
 
     def results_of(self, name: str) -> pa.Table:
+        return self._settled(lambda committed: self._results_in(committed, name))
+
+    def _settled(self, read: Callable[[State], T]) -> T:
+        """From what is committed. Files that go while they are read go after a newer commit."""
+        while True:
+            committed = self.coordinator.committed
+            try:
+                return read(committed)
+            except FileNotFoundError:
+                if self.coordinator.committed is committed:
+                    raise
+
+    def _results_in(self, committed: State, name: str) -> pa.Table:
         schema = self.queries[name].schema
-        tables = self._as_member(name, schema)
-        tables += [self.output_of(schema, packs) for packs in self.put_out(name)]
+        tables = self._as_member(committed, name, schema)
+        tables += [self.output_of(schema, packs) for packs in put_out(committed, name)]
         return pa.concat_tables(tables) if tables else schema.empty_table()
 
-    def put_out(self, name: str, committed: State | None = None) -> list[list[PackMeta]]:
-        """Committed output under a name, epoch by epoch."""
-        state = self.coordinator.committed if committed is None else committed
-        found = [
-            (int(key.rsplit("/", 1)[1]), metas(packs))
-            for key, packs in state.get("outputs", {}).items()
-            if key.rsplit("/", 1)[0] == name
-        ]
-        return [packs for _, packs in sorted(found, key=lambda f: f[0])]
-
-    def _as_member(self, name: str, schema: pa.Schema) -> list[pa.Table]:
+    def _as_member(self, committed: State, name: str, schema: pa.Schema) -> list[pa.Table]:
         """What a query got, or once got, together with others."""
         membership = self._membership(name)
         if membership is None:
             return []
         number, stream, columns = membership
         tables = []
-        for packs in self.put_out(self.members.outputs(stream)):
+        for packs in put_out(committed, self.members.outputs(stream)):
+            found = []
             for pack in packs:
                 table = self.storage.read_table(pack.name)
                 rows = wanted_by(table, number)
                 if len(rows):
-                    found = table.select([*{c for _, c in columns}, TIME]).take(pa.array(rows))
-                    tables.append(_projected(found, columns, schema))
+                    found.append(
+                        table.select([*{c for _, c in columns}, TIME]).take(pa.array(rows))
+                    )
+            if found:
+                tables.append(_projected(pa.concat_tables(found), columns, schema))
         return tables
 
     def _membership(self, name: str) -> Membership | None:
@@ -84,11 +95,9 @@ class Outcomes:
             return known
         return self.members.as_left(member, self.queries[name].plan)
 
-    def output_of(self, schema: pa.Schema, packs: Iterable[PackMeta]) -> pa.Table:
-        """One epoch's output in time order."""
-        tables = [self.storage.read_table(p.name) for p in packs]
-        whole = pa.concat_tables(tables).sort_by([(TIME, "ascending")])
-        return with_times(whole).select(schema.names).cast(schema)
+    def output_of(self, schema: pa.Schema, packs: Sequence[PackMeta]) -> pa.Table:
+        """The output of an epoch, or of several that have been gathered, in time order."""
+        return with_times(rows_of(self.storage, packs)).select(schema.names).cast(schema)
 
     def answer_of(self, name: str, at: int | None = None) -> Answer:
         """What a relation's changes up to an instant add up to (None: all that is committed)."""
@@ -99,7 +108,12 @@ class Outcomes:
                 f"query {name} emits {kind}: it has no current answer",
                 remedy=f"register it without {kind}; results() has what it emitted",
             )
-        described = self.coordinator.committed.get("queries", {}).get(name, {})
+        return self._settled(lambda committed: self._answer_in(committed, query, at))
+
+    def _answer_in(self, committed: State, query: Query, at: int | None) -> Answer:
+        """From one committed state: what is folded into the base leaves the results."""
+        name = query.name
+        described = committed.get("queries", {}).get(name, {})
         if at is not None and at < described.get("base_until", at):
             raise ConfigError(
                 f"the answer of {name} at that time is no longer known",
@@ -109,7 +123,7 @@ class Outcomes:
         answer = Answer(query.schema)
         for pack in described.get("base", ()):
             answer.add(self.storage.read_table(pack[0]))
-        changes = self.results_of(name)
+        changes = self._results_in(committed, name)
         if at is not None:
             limit = pa.scalar(at, pa.int64()).cast(pa.timestamp("us", "UTC"))
             changes = changes.filter(pc.less_equal(changes.column(TIME), limit))
@@ -136,24 +150,24 @@ class Outcomes:
         answer = Answer(query.schema)
         for pack in state.queries[name].base:
             answer.add(self.storage.read_table(pack[0]))
-        for key, packs in state.outputs.items():
-            owner, number = key.rsplit("/", 1)
-            if owner == name and int(number) < epoch:
-                answer.apply(self.output_of(query.schema, metas(packs)))
+        for key in keys_of(state.outputs, name):
+            if last_epoch_of(key) < epoch:
+                answer.apply(self.output_of(query.schema, metas(state.outputs[key])))
         return answer
 
     def rejects_of_query(self, name: str) -> pa.Table:
-        queries = self.coordinator.committed.get("queries", {})
-        packs = metas(queries.get(name, {}).get("rejects", []))
-        return _concatenated([self.storage.read_table(p.name) for p in packs])
+        return self._settled(lambda committed: self._rejects(committed, "queries", name))
 
     def rejects(self, stream: str) -> pa.Table:
         """Rows of a stream that were late, had no time, or lay too far ahead, with the reason."""
         known = {*self.coordinator.catalog.streams, *self.coordinator.state.streams}
         if stream not in known:
             raise UnknownName(f"unknown stream {stream}", remedy=did_you_mean(stream, known))
-        streams = self.coordinator.committed.get("streams", {})
-        packs = metas(streams.get(stream, {}).get("rejects", []))
+        return self._settled(lambda committed: self._rejects(committed, "streams", stream))
+
+    def _rejects(self, committed: State, kind: str, name: str) -> pa.Table:
+        described = committed.get(kind, {}).get(name, {})
+        packs = metas(described.get("rejects", []))
         return _concatenated([self.storage.read_table(p.name) for p in packs])
 
     def kept_rows(self, stream: str) -> int:
@@ -240,6 +254,12 @@ def output_schema(bound: BoundQuery) -> pa.Schema:
     if bound.root.kind is EmitKind.RELATION:
         fields.append(pa.field(SIGN, pa.int8()))
     return pa.schema(fields)
+
+
+def put_out(committed: State, name: str) -> list[list[PackMeta]]:
+    """Committed output under a name, in the order of epochs."""
+    outputs = committed.get("outputs", {})
+    return [metas(outputs[key]) for key in keys_of(outputs, name)]
 
 
 def metas(packs: Iterable[list[Any]]) -> list[PackMeta]:

@@ -8,10 +8,12 @@ from thalweg.adapt.loop import Adaptation
 from thalweg.exec.frame import BEFORE_TIME
 from thalweg.exec.shared import Common, common_predicates
 from thalweg.plan.catalog import Catalog
-from thalweg.plan.physical import Leaf, QueryPlan
+from thalweg.plan.physical import QueryPlan
 from thalweg.plan.query import QueryOptions
 from thalweg.runtime.backlog import PUSH, Pace, chosen_backfill
-from thalweg.runtime.beginnings import SEED, begin, beginning, streams_of, usual_history
+from thalweg.runtime.beginnings import SEED, begin, beginning, usual_history
+from thalweg.runtime.gathering import Gathering
+from thalweg.runtime.outputs import keys_of
 from thalweg.runtime.state import PAUSED, RUNNING, EngineState, QueryState, StreamState
 from thalweg.store.packs import Key
 from thalweg.store.storage import Storage
@@ -27,6 +29,7 @@ class Registering:
     limits: dict[str, int]
     adaptation: Adaptation
     pace: Pace
+    gathering: Gathering
     apart: set[str]
     _dropped: list[str]
     _common: Common | None
@@ -43,7 +46,7 @@ class Registering:
                 text, created=text, delivered=self.state.epoch
             )
             begin(query, given, self.state, self.storage)
-            streams = [self.state.streams[s] for s in streams_of(plan)]
+            streams = [self.state.streams[s] for s in plan.streams]
             query.begun = any(
                 s.kept_since > BEFORE_TIME or any(p.min_ts < given.silent_until for p in s.packs)
                 for s in streams
@@ -62,7 +65,7 @@ class Registering:
         cut = query.silent_until if is_silent else query.frontier
         self.drop_state(query)
         query.text, query.orders = text, []
-        for stream in streams_of(plan):
+        for stream in plan.streams:
             self.state.streams.setdefault(stream, StreamState())
         if cut > BEFORE_TIME:
             query.begun = query.begun if query.start is None else query.start < cut
@@ -91,7 +94,8 @@ class Registering:
         self._common = None
 
     def forget_outputs(self, name: str) -> None:
-        for key in [k for k in self.state.outputs if k.rsplit("/", 1)[0] == name]:
+        self.gathering.forget(name)
+        for key in keys_of(self.state.outputs, name):
             self._dropped += [p[0] for p in self.state.outputs.pop(key)]
 
     def pause(self, name: str) -> None:
@@ -127,19 +131,10 @@ class Registering:
         """Key indexes wanted on a stream's packs, the most used first."""
         wanted: Counter[Key] = Counter()
         for plan in self.plans.values():
-            for place, leaf in enumerate(plan.leaves):
-                if leaf.relation == stream and not leaf.is_table:
-                    wanted.update(dict.fromkeys(plan.routing.keys_of(place), 2))
-            for block in plan.blocks:
-                for probe in block.leaf_probes:
-                    leaf = block.leaves[probe.leaf]
-                    if leaf.relation == stream and probe.target and _is_time_window(leaf):
-                        wanted[probe.target] += 1
+            for of, key, use in plan.keys_wanted:
+                if of == stream:
+                    wanted[key] += use
         definition = self.catalog.streams.get(stream)
         if definition is not None and definition.key and definition.is_retained:
             wanted[definition.key] += 1  # for those who will ask about the past of one entity
         return tuple(k for k, _ in wanted.most_common())
-
-
-def _is_time_window(leaf: Leaf) -> bool:
-    return leaf.is_stored and not leaf.is_table and not leaf.keeps_rows

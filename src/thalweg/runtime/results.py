@@ -6,7 +6,6 @@ first added to a base, so that its current answer is known for ever.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -17,10 +16,11 @@ from thalweg.exec.frame import BEFORE_TIME
 from thalweg.plan.logical import EmitKind
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.answers import weighted
+from thalweg.runtime.outputs import epochs_named, last_epoch_of, number_of_epochs, owner_of
 from thalweg.runtime.retention import epochs_before
 from thalweg.runtime.state import WHERES, Described, EngineState, QueryState
-from thalweg.store.leases import leases
-from thalweg.store.packs import TIME, PackMeta, write_pack
+from thalweg.store.leases import followed
+from thalweg.store.packs import TIME, PackMeta, fresh_name, write_pack
 from thalweg.store.storage import Storage
 
 FOLD_AT = 16  # so many epochs of a relation's changes are added to the base at once
@@ -38,16 +38,12 @@ def forget_results(
     if not old:
         return []
     waited = {n: q.delivered for n, q in state.queries.items()}
-    for lease in leases(storage):
-        waited[lease.query] = min(waited.get(lease.query, lease.epoch), lease.epoch)
+    for name, epoch in followed(storage).items():
+        waited[name] = min(waited.get(name, epoch), epoch)
     due: dict[str, list[str]] = {}
     for key in state.outputs:
-        name, epoch = key.rsplit("/", 1)
-        if (
-            epoch in old
-            and not name.startswith(WHERES)
-            and int(epoch) <= waited.get(name, int(epoch))
-        ):
+        name, epoch = owner_of(key), last_epoch_of(key)
+        if str(epoch) in old and not name.startswith(WHERES) and epoch <= waited.get(name, epoch):
             due.setdefault(name, []).append(key)
     gone: list[str] = []
     for name, keys in due.items():
@@ -56,16 +52,16 @@ def forget_results(
         if plan is None and name in state.queries:
             continue  # whose changes these are cannot be told
         if plan is not None and plan.kind is EmitKind.RELATION:
-            if len(keys) < FOLD_AT:
+            if number_of_epochs(keys) < FOLD_AT:
                 continue
             gone += _fold(state.queries[name], packs, plan, storage, prefix)
         gone += [p[0] for p in packs]
         for key in keys:
             del state.outputs[key]
         if name in state.queries:
-            last = max(int(key.rsplit("/", 1)[1]) for key in keys)
+            last = max(map(last_epoch_of, keys))
             state.queries[name].forgotten = max(state.queries[name].forgotten, last)
-    kept = {key.rsplit("/", 1)[1] for key in state.outputs}
+    kept = epochs_named(state.outputs)
     state.clocks = {e: c for e, c in state.clocks.items() if e not in old or e in kept}
     return gone
 
@@ -75,23 +71,26 @@ def _fold(
 ) -> list[str]:
     """Add changes to the base; returns the files of the old one."""
     old = [p[0] for p in query.base]
-    query.base = add_to(query.base, packs, plan, storage, prefix)
-    until = max([query.base_until, *(PackMeta.from_json(p).max_ts for p in packs)])
-    query.base_until = max(until, BEFORE_TIME)
+    query.base = add_to(query.base, packs, [f.name for f in plan.schema], storage, prefix)
+    query.base_until = base_until(query.base_until, packs)
     return old
+
+
+def base_until(known: int, packs: Sequence[Described]) -> int:
+    """The instant up to which changes are in a base, once these packs are."""
+    return max([known, BEFORE_TIME, *(PackMeta.from_json(p).max_ts for p in packs)])
 
 
 def add_to(
     base: Sequence[Described],
     packs: Sequence[Described],
-    plan: QueryPlan,
+    columns: Sequence[str],
     storage: Storage,
     prefix: str,
 ) -> list[Described]:
     """A base and further changes as one base."""
     tables = [storage.read_table(p[0]).drop_columns([TIME]) for p in base]
     tables += [weighted(storage.read_table(p[0])) for p in packs]
-    whole = summed(pa.concat_tables(tables).combine_chunks(), [f.name for f in plan.schema])
+    whole = summed(pa.concat_tables(tables).combine_chunks(), list(columns))
     stamped = whole.append_column(TIME, pa.array(np.zeros(whole.num_rows, np.int64)))
-    name = f"{prefix}base-{uuid.uuid4().hex[:12]}.arrow"
-    return [write_pack(storage, name, stamped).to_json()]
+    return [write_pack(storage, fresh_name(prefix, "base"), stamped).to_json()]

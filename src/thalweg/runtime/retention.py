@@ -11,7 +11,6 @@ from itertools import groupby, takewhile
 
 from thalweg.exec import slots, windows
 from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME
-from thalweg.exec.groupstate import StatePack
 from thalweg.exec.upkeep import FoldRowsTask, FoldTask, MergeTask
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.logical import TimeWindow
@@ -32,7 +31,12 @@ def low_water(
 ) -> int:
     """Rows of the stream before this event time are out of everybody's reach: in no window, and
     not retained."""
-    own, lowest = state.streams[stream], reached(stream, plans, state)
+    return retained_since(stream, catalog, state, reached(stream, plans, state)[0])
+
+
+def retained_since(stream: str, catalog: Catalog, state: EngineState, lowest: int) -> int:
+    """From where on rows are kept, if windows reach back to `lowest`."""
+    own = state.streams[stream]
     retain = catalog.streams[stream].retain
     if retain is not None and own.max_ts > BEFORE_TIME:
         lowest = min(lowest, own.max_ts - retain)
@@ -40,23 +44,23 @@ def low_water(
     return lowest if rows is None else min(lowest, _newest_since(own.packs, rows))
 
 
-def reached(
-    stream: str, plans: Mapping[str, QueryPlan], state: EngineState, behind: bool = True
-) -> int:
-    """Rows of the stream before this event time are in no window; they may be retained. Queries
-    that go through the past count only if `behind`."""
-    lowest = state.streams[stream].watermark
+def reached(stream: str, plans: Mapping[str, QueryPlan], state: EngineState) -> tuple[int, int]:
+    """Rows of the stream before this event time are in no window; they may be retained. The same
+    without queries that go through the past."""
+    lowest = of_others = state.streams[stream].watermark
     for name, plan in plans.items():
-        query = state.queries[name]
-        if query.behind and not behind:
+        if stream not in plan.streams:
             continue
-        for reading in plan.readings:
-            for leaf in reading.leaves:
-                if leaf.relation == stream and leaf.is_stored and not leaf.is_table:
-                    lowest = min(lowest, needed_since(reading, leaf, query))
-                    if stream in query.evicted:  # the next step lets these rows go
-                        lowest = min(lowest, query.evicted[stream][0])
-    return lowest
+        query = state.queries[name]
+        for reading, leaf in plan.stored_leaves:
+            if leaf.relation == stream:
+                since = needed_since(reading, leaf, query)
+                if stream in query.evicted:  # the next step lets these rows go
+                    since = min(since, query.evicted[stream][0])
+                lowest = min(lowest, since)
+                if not query.behind:
+                    of_others = min(of_others, since)
+    return lowest, of_others
 
 
 def _newest_since(packs: Sequence[PackMeta], rows: int) -> int:
@@ -151,7 +155,7 @@ def fold_tasks(
     """At most one fold per slot of state that steps add to."""
     found: list[FoldTask | FoldRowsTask] = []
     for slot, packs in query.slots.items():
-        chosen = None if slots.is_replaced(slot) else _worth_folding(packs)
+        chosen = None if slots.is_replaced(slot) else worth_merging([p.meta.rows for p in packs])
         if chosen is None:
             continue
         begin, end = chosen
@@ -178,12 +182,13 @@ def _has_keys(plan: QueryPlan, slot: str) -> bool:
     return not isinstance(relation, Block) or bool(relation.grouping and relation.grouping.keys)
 
 
-def _worth_folding(packs: Sequence[StatePack]) -> tuple[int, int] | None:
-    """The newest run of packs of one tier; sizes that never line up are folded anyhow."""
-    if len(packs) < 2 * FAN_IN:
+def worth_merging(rows: Sequence[int]) -> tuple[int, int] | None:
+    """Of packs with so many rows, oldest first, the newest run of one tier; sizes that never line
+    up are merged anyhow."""
+    if len(rows) < 2 * FAN_IN:
         return None
-    sizes = [tier(p.meta.rows) for p in packs]
-    end = len(packs)
+    sizes = [tier(n) for n in rows]
+    end = len(rows)
     while end > 0:
         begin = end - 1
         while begin > 0 and sizes[begin - 1] == sizes[end - 1]:
@@ -191,7 +196,7 @@ def _worth_folding(packs: Sequence[StatePack]) -> tuple[int, int] | None:
         if end - begin >= FAN_IN:
             return begin, end
         end = begin
-    return None if len(packs) <= MOST_UNEVEN else (len(packs) - FAN_IN, len(packs))
+    return None if len(rows) <= MOST_UNEVEN else (len(rows) - FAN_IN, len(rows))
 
 
 def _place(plan: QueryPlan, slot: str) -> tuple[Block, int]:

@@ -24,7 +24,7 @@ from thalweg.plan.types import to_arrow
 from thalweg.runtime.answers import Answer
 from thalweg.runtime.invocations import Answering, bounds, columns_of
 from thalweg.runtime.members import Member, Members
-from thalweg.runtime.outcomes import metas
+from thalweg.runtime.outcomes import metas, put_out
 from thalweg.runtime.ranked import Ranked, is_ranked
 from thalweg.runtime.state import C, P
 from thalweg.store.manifest import State
@@ -168,8 +168,8 @@ class Snapshots:
         epoch = committed["epoch"]
         known = self._packs.get(about)
         if known is None or known[0] != epoch:
-            put_out = self.session.put_out(self.members.outputs(about), committed)
-            known = self._packs[about] = (epoch, [m for packs in put_out for m in packs])
+            found = put_out(committed, self.members.outputs(about))
+            known = self._packs[about] = (epoch, [m for packs in found for m in packs])
         return known[1]
 
     def _combinations(

@@ -17,7 +17,7 @@ from thalweg.plan.snapshots import (
     has_snapshots,
 )
 from thalweg.plan.standing import StandingFilter, where_filter
-from thalweg.runtime.beginnings import REPLAY, SEED, begin, beginning, streams_of
+from thalweg.runtime.beginnings import REPLAY, SEED, begin, beginning
 from thalweg.runtime.members import Members
 from thalweg.runtime.snapshots import NotThere, Snapshots
 from thalweg.runtime.state import NONE, WHERES, C, P, QueryState
@@ -111,7 +111,7 @@ class Standing:
         query, plan = self.coordinator.state.queries[name], self.coordinator.plans[name]
         self.leave(name)
         self.coordinator.drop_state(query)
-        streams = [self.coordinator.state.streams[s] for s in streams_of(plan)]
+        streams = [self.coordinator.state.streams[s] for s in plan.streams]
         now = max(query.frontier, min((s.watermark for s in streams), default=query.frontier))
         history = SEED if mode == C else REPLAY
         given = beginning(plan, history, self.coordinator.state, now)

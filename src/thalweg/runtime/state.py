@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from thalweg.exec.frame import BEFORE_TIME
@@ -145,7 +147,12 @@ class QueryState:
     stubs: dict[str, str] = field(default_factory=dict)
     begun: bool = False
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """`before` is what it was at the last commit: most of many queries have only come further
+        since then."""
+        has_slots = bool(self.slots or (before and before["slots"]))
+        if before and not has_slots and _all_else(self) == _all_else_in(before):
+            return {**before, "frontier": self.frontier, "delivered": self.delivered}
         return {
             "text": self.text,
             "first_seq": self.first_seq,
@@ -191,6 +198,10 @@ class QueryState:
         return QueryState(**rest, slots=slots, rejects=list(data["rejects"]))
 
 
+_REST = [f.name for f in fields(QueryState) if f.name not in ("slots", "frontier", "delivered")]
+_all_else, _all_else_in = attrgetter(*_REST), itemgetter(*_REST)
+
+
 @dataclass(slots=True)
 class EngineState:
     """Everything hard. `outputs` is keyed `query/epoch`; `sources` holds the last batch taken in
@@ -218,14 +229,16 @@ class EngineState:
     next_member: int = 0
     stores: dict[str, WindowStore] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """`before` is the state as it was last committed."""
+        known = {} if before is None else before.get("queries", {})
         return {
             "epoch": self.epoch,
             "next_seq": self.next_seq,
             "clock": self.clock,
             "incarnation": self.incarnation,
             "streams": {n: s.to_json() for n, s in self.streams.items()},
-            "queries": {n: q.to_json() for n, q in self.queries.items()},
+            "queries": {n: q.to_json(known.get(n)) for n, q in self.queries.items()},
             "outputs": dict(self.outputs),
             "tables": {n: [p.to_json() for p in ps] for n, ps in self.tables.items()},
             "definitions": dict(self.definitions),

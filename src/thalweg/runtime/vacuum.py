@@ -1,7 +1,8 @@
 """Removing from a path what it does not need: a plan first, then its deeds.
 
 Results are forgotten by a commit before any of their files goes, so a vacuum that dies anywhere
-leaves a path that opens. What a callback may still have to see is kept, however old.
+leaves a path that opens. What a callback or a follower may still have to see is kept, however old,
+and the changes of a relation become part of its answer.
 """
 
 from __future__ import annotations
@@ -9,16 +10,22 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from thalweg.exec.emit import SIGN
+from thalweg.runtime.following import read_schema
 from thalweg.runtime.inspection import Files
 from thalweg.runtime.opening import PACK_FOLDERS, leftovers, sweep
+from thalweg.runtime.outputs import epochs_named, epochs_of, last_epoch_of, owner_of
+from thalweg.runtime.results import add_to, base_until
 from thalweg.runtime.retention import epochs_before
 from thalweg.runtime.state import WHERES, EngineState
 from thalweg.store import manifest
+from thalweg.store.leases import followed
 from thalweg.store.log import entries_from
+from thalweg.store.packs import TIME
 from thalweg.store.storage import DRAFTS, LocalStorage, Storage
 
 
@@ -44,7 +51,8 @@ class VacuumPlan:
 
     @property
     def freed(self) -> int:
-        """Bytes fewer on disk afterwards; manifests written for it are taken off."""
+        """Bytes fewer on disk afterwards; manifests written for it are taken off, answers of
+        relations are not."""
         removed = self.orphans.bytes + self.results.bytes + self.manifests.bytes
         return removed - (self.written or 0) - (len(self._difference) if self.is_commit else 0)
 
@@ -63,7 +71,7 @@ def plan_vacuum(storage: Storage, results_before: int | None, clock: int) -> Vac
     epoch, before = manifest.load(storage)
     after, forgotten, undelivered = before, set[str](), 0
     if results_before is not None and before:
-        after, forgotten, undelivered = _without_results(before, results_before)
+        after, forgotten, undelivered = _without_results(storage, before, results_before)
     if forgotten:
         epoch += 1
         after = {**after, "epoch": epoch, "clock": clock}
@@ -79,7 +87,7 @@ def plan_vacuum(storage: Storage, results_before: int | None, clock: int) -> Vac
         after=after,
         orphans=Files.of((n for n in gone if n not in results), sizes),
         results=Files.of(results, sizes),
-        result_epochs=len({_epoch_of(key) for key in forgotten}),
+        result_epochs=_epochs(forgotten),
         undelivered=undelivered,
         manifests=Files.of(old, sizes),
         written=len(json.dumps(after)) if old else None,
@@ -89,34 +97,68 @@ def plan_vacuum(storage: Storage, results_before: int | None, clock: int) -> Vac
 
 def carry_out(storage: Storage, plan: VacuumPlan) -> None:
     """First the commits, then the deletions: nothing that is referred to is ever missing."""
+    after = _with_answers(storage, plan) if plan.is_commit else plan.after
     if plan.is_commit:
-        manifest.commit_manifest(storage, plan.epoch, plan.before, plan.after)
+        manifest.commit_manifest(storage, plan.epoch, plan.before, after)
     if plan.written is not None:
-        manifest.write_whole(storage, plan.epoch, plan.after)
-    sweep(storage, EngineState.from_json(plan.after))
+        manifest.write_whole(storage, plan.epoch, after)
+    sweep(storage, EngineState.from_json(after))
     for folder in plan.folders:
         with contextlib.suppress(OSError):
             Path(folder).rmdir()
 
 
-def _without_results(before: manifest.State, limit: int) -> tuple[manifest.State, set[str], int]:
+def _without_results(
+    storage: Storage, before: manifest.State, limit: int
+) -> tuple[manifest.State, set[str], int]:
     """The state without old results, the keys forgotten, and how many epochs had to stay."""
     old = epochs_before(before["clocks"], limit)
-    due = {key for key in before["outputs"] if _epoch_of(key) in old}
-    kept = {key for key in due if key.startswith(WHERES) or not _is_delivered(before, key)}
-    staying = {_epoch_of(key) for key in kept}
-    outputs = {k: v for k, v in before["outputs"].items() if k not in due - kept}
-    clocks = {e: c for e, c in before["clocks"].items() if e not in old or e in staying}
-    return {**before, "outputs": outputs, "clocks": clocks}, due - kept, len(staying)
+    due = {key for key in before["outputs"] if str(last_epoch_of(key)) in old}
+    ahead = followed(storage)
+    kept = {key for key in due if key.startswith(WHERES) or not _is_seen(before, key, ahead)}
+    gone = due - kept
+    outputs = {k: v for k, v in before["outputs"].items() if k not in gone}
+    named = epochs_named(outputs)
+    clocks = {e: c for e, c in before["clocks"].items() if e not in old or e in named}
+    queries = dict(before["queries"])
+    for key in gone:
+        query = queries.get(owner_of(key))
+        if query is not None:
+            forgotten = max(query["forgotten"], last_epoch_of(key))
+            queries[owner_of(key)] = {**query, "forgotten": forgotten}
+    after = {**before, "outputs": outputs, "clocks": clocks, "queries": queries}
+    waited_for = {last_epoch_of(key) for key in kept if not key.startswith(WHERES)}
+    return after, gone, len(waited_for)
 
 
-def _is_delivered(state: manifest.State, key: str) -> bool:
-    query = state["queries"].get(key.rsplit("/", 1)[0])
-    return query is None or int(_epoch_of(key)) <= query["delivered"]
+def _is_seen(state: manifest.State, key: str, ahead: Mapping[str, int]) -> bool:
+    """Whether callbacks and followers have it."""
+    query, last = state["queries"].get(owner_of(key)), last_epoch_of(key)
+    return query is None or last <= min(query["delivered"], ahead.get(owner_of(key), last))
 
 
-def _epoch_of(key: str) -> str:
-    return key.rsplit("/", 1)[1]
+def _with_answers(storage: Storage, plan: VacuumPlan) -> manifest.State:
+    """The state in which the changes that go are part of their relations' answers."""
+    gone: dict[str, list[str]] = {}
+    for key in plan.before["outputs"].keys() - plan.after["outputs"].keys():
+        gone.setdefault(owner_of(key), []).append(key)
+    queries = dict(plan.after["queries"])
+    prefix = f"q/answers/{plan.after['incarnation']}-{plan.epoch}-"
+    for name, keys in gone.items():
+        query = queries.get(name)
+        schema = None if query is None else read_schema(query["schema"])
+        if query is None or schema is None or SIGN not in schema.names:
+            continue
+        packs = [p for key in keys for p in plan.before["outputs"][key]]
+        columns = [n for n in schema.names if n not in (TIME, SIGN)]
+        base = add_to(query["base"], packs, columns, storage, prefix)
+        until = base_until(query["base_until"], packs)
+        queries[name] = {**query, "base": base, "base_until": until}
+    return {**plan.after, "queries": queries}
+
+
+def _epochs(keys: Collection[str]) -> int:
+    return len({e for first, last in map(epochs_of, keys) for e in range(first, last + 1)})
 
 
 def _empty_folders(storage: Storage, gone: Collection[str]) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from thalweg.errors import ConfigError
-from thalweg.runtime.following import Results, read_pack
+from thalweg.runtime.following import Results
 from thalweg.store.leases import Lease, renew
 from thalweg.store.storage import open_storage
 
@@ -112,9 +112,8 @@ class _Settings:
 def _read(settings: _Settings, partition: InputPartition) -> Iterator[pa.RecordBatch]:
     if partition is None or partition.value is None:
         return  # where there is no partition Spark asks for one of nothing
-    results = settings.results()
-    table = read_pack(results.storage, str(partition.value), results.schema())
-    yield from table.to_batches()
+    first, last = partition.value
+    yield from settings.results().rows(first, last).to_batches()
 
 
 class _Reader(DataSourceReader):  # type: ignore[misc]
@@ -124,7 +123,7 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
     def partitions(self) -> Sequence[InputPartition]:
         results = self.settings.results()
         last = results.last_epoch() if self.settings.last is None else self.settings.last
-        return [InputPartition(p.name) for p in results.packs(self.settings.begin(), last)]
+        return [InputPartition(span) for span in results.spans(self.settings.begin(), last)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return _read(self.settings, partition)
@@ -141,8 +140,8 @@ class _Follower(DataSourceStreamReader):  # type: ignore[misc]
         return {"epoch": self.settings.results().last_epoch()}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        found = self.settings.results().packs(start["epoch"], end["epoch"])
-        return [InputPartition(p.name) for p in found]
+        found = self.settings.results().spans(start["epoch"], end["epoch"])
+        return [InputPartition(span) for span in found]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return _read(self.settings, partition)

@@ -59,6 +59,14 @@ def leases(storage: Storage) -> Iterator[Lease]:
     yield from (lease for lease in latest.values() if lease.renewed >= alive)
 
 
+def followed(storage: Storage) -> dict[str, int]:
+    """Per query with followers the epoch up to which all of them have everything."""
+    found: dict[str, int] = {}
+    for lease in leases(storage):
+        found[lease.query] = min(found.get(lease.query, lease.epoch), lease.epoch)
+    return found
+
+
 def _of(storage: Storage, follower: str) -> list[str]:
     return [n for n in storage.listing(FOLDER) if n.startswith(_folder(follower))]
 

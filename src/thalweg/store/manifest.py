@@ -13,11 +13,12 @@ from thalweg.errors import FormatTooNew, PathError, PathInUse
 from thalweg.store.storage import Storage
 
 FOLDER = "manifests"
-FORMAT = 1
+FORMAT = 2
 CHECKPOINT_EVERY = 32
 FORMAT_FILE = "format.json"
 
 State = dict[str, Any]
+_NOTHING = object()
 
 
 def manifest_name(epoch: int, whole: bool = False) -> str:
@@ -39,30 +40,40 @@ def refuse_newer(storage: Storage) -> int | None:
 
 
 def check_format(storage: Storage) -> None:
-    """Refuse a newer format; mark a fresh path with ours."""
-    if refuse_newer(storage) is None:
+    """Refuse a newer format; mark a fresh path, or an older one, with ours: older versions must
+    not read what we write."""
+    found = refuse_newer(storage)
+    if found is not None and found < FORMAT:
+        storage.delete(FORMAT_FILE)
+    if found is None or found < FORMAT:
         storage.create(FORMAT_FILE, json.dumps({"format": FORMAT}).encode())
 
 
-def difference(old: State, new: State) -> State:
-    """Keys to set and keys to drop, two levels deep."""
-    changed = {k: v for k, v in new.items() if old.get(k) != v and not isinstance(v, dict)}
-    nested = {}
+def difference(old: State, new: State, depth: int = 3) -> State:
+    """Keys to set and keys to drop, and of dictionaries that are in both the same, some levels
+    deep: of a query, say, only what has changed."""
+    sets: State = {}
+    nested: State = {}
     for key, value in new.items():
-        if isinstance(value, dict):
-            before = old.get(key, {})
-            sets = {k: v for k, v in value.items() if before.get(k) != v}
-            drops = [k for k in before if k not in value]
-            if sets or drops or key not in old:
-                nested[key] = {"set": sets, "drop": drops}
-    return {"set": changed, "nested": nested}
+        before = old.get(key, _NOTHING)
+        if value is before:
+            continue
+        if depth > 1 and isinstance(value, dict) and isinstance(before, dict):
+            change = difference(before, value, depth - 1)
+            if change:
+                nested[key] = change
+        elif value != before:
+            sets[key] = value
+    drops = [key for key in old if key not in new]
+    found = {"set": sets, "nested": nested, "drop": drops}
+    return {name: part for name, part in found.items() if part}
 
 
 def apply(state: State, change: State) -> State:
-    merged = {**state, **change["set"]}
-    for key, part in change["nested"].items():
-        inner = {k: v for k, v in merged.get(key, {}).items() if k not in part["drop"]}
-        merged[key] = {**inner, **part["set"]}
+    drops = set(change.get("drop", ()))
+    merged = {**{k: v for k, v in state.items() if k not in drops}, **change.get("set", {})}
+    for key, part in change.get("nested", {}).items():
+        merged[key] = apply(merged.get(key, {}), part)
     return merged
 
 

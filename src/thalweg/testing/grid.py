@@ -73,7 +73,7 @@ def _every_row(case: Case) -> dict[str, Any]:
     for name, stream in case.streams.items():
         rows = stream.table.num_rows
         epochs[name] = list(range(1, rows, max(-(-rows // _FINEST), 1)))
-    return {"epochs": epochs}
+    return {"epochs": epochs, "gather_from": 4}
 
 
 def _one_after_another(case: Case) -> dict[str, Any]:
@@ -111,7 +111,7 @@ VARIANTS: tuple[Variant, ...] = (
         "four epochs, two buckets, restarts after the first and the third",
         lambda case: {"epochs": 4, "buckets": 2, "restarts": (1, 3)},
     ),
-    Variant("every row its own epoch", _every_row),
+    Variant("every row its own epoch, output soon gathered", _every_row),
     Variant(
         "another order of arrival, five epochs, four buckets, forced switches",
         lambda case: {"epochs": 5, "buckets": 4, "switches": case.seed + 1},

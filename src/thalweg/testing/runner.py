@@ -73,6 +73,8 @@ class Runner:
         About how many rows of the past a query that lies behind goes through in an epoch.
     share_from
         How many queries that only filter a stream run each by itself before others share.
+    gather_from
+        After how many epochs with output of a query that is gathered.
     costs
         Cost per evaluation of a predicate, by its text; `Query.stats()` then reports the total.
     """
@@ -90,6 +92,7 @@ class Runner:
         costs: Mapping[str, float] | None = None,
         slice_rows: int = 500_000,
         share_from: int | None = None,
+        gather_from: int | None = None,
         storage: Storage | None = None,
     ) -> None:
         self.epochs = epochs
@@ -98,6 +101,7 @@ class Runner:
         self.costs = dict(costs or {})
         self.slice_rows = slice_rows
         self.share_from = share_from
+        self.gather_from = gather_from
         self.storage = storage or MemoryStorage()
         self.reports: list[EpochReport] = []
         self._random = None if switches is None else random.Random(switches)
@@ -118,6 +122,8 @@ class Runner:
         coordinator.pace = Pace(self.slice_rows, fixed=True)
         if self.share_from is not None:
             coordinator.share_from = self.share_from
+        if self.gather_from is not None:
+            coordinator.gathering.fewest = self.gather_from
         if self._random is not None:
             coordinator.adaptation = RestlessAdaptation(self._random.randrange(1 << 30), self.costs)
         coordinator.functions.update(functions)

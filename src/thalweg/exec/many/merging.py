@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.frame import Ints
+from thalweg.exec.gather import GatherResult
 from thalweg.exec.many.index import Matches
 from thalweg.exec.many.sets import WANTED, Ids, sets_of, with_sets
 from thalweg.store import native
@@ -19,24 +20,18 @@ from thalweg.store.packs import TIME, PackCache, PackMeta, fresh_name, write_pac
 
 @dataclass(frozen=True, slots=True)
 class MergeSetsTask:
-    """Packs that were put out under a name, without rows older than `low`."""
+    """Packs that were put out under these keys of a name, without rows older than `low`."""
 
     name: str
+    keys: tuple[str, ...]
     packs: tuple[PackMeta, ...]
     low: int
     prefix: str
 
 
-@dataclass(slots=True)
-class MergeSetsResult:
-    name: str
-    old: tuple[str, ...]
-    merged: PackMeta | None
-
-
 def merge_sets(
     task: MergeSetsTask, cache: PackCache, functions: Mapping[str, UserFunction]
-) -> MergeSetsResult:
+) -> GatherResult:
     tables = [cache.open(meta.name).table for meta in task.packs]
     old = tuple(meta.name for meta in task.packs)
     sets = _together([found for table in tables for found in sets_of(table)])
@@ -45,10 +40,10 @@ def merge_sets(
     order = native.time_order(ts)
     order = order[ts[order] >= task.low]
     if not len(order):
-        return MergeSetsResult(task.name, old, None)
+        return GatherResult(task.name, task.keys, old, None)
     merged = with_sets(rows.take(pa.array(order)).combine_chunks(), sets, order)
     meta = write_pack(cache.storage, fresh_name(task.prefix, "sets"), merged)
-    return MergeSetsResult(task.name, old, meta)
+    return GatherResult(task.name, task.keys, old, meta)
 
 
 def _together(parts: Sequence[tuple[int, Ids, Ints, Ids]]) -> Matches:

@@ -37,7 +37,7 @@ def with_sets(table: pa.Table, matches: Matches, rows: Ints) -> pa.Table:
 
 def _laid_out(count: Ints, queries: Ids) -> tuple[pa.Array, Ids | None]:
     """Sets one after another; for bitmaps also who the bits stand for."""
-    members, place = np.unique(queries, return_inverse=True)
+    members, place = _distinct(queries)
     width = -(-len(members) // 8)
     smaller = width * len(count) + members.nbytes < queries.nbytes
     if LAYOUT == BITMAPS or (LAYOUT == SMALLER and smaller):
@@ -49,6 +49,19 @@ def _laid_out(count: Ints, queries: Ids) -> tuple[pa.Array, Ids | None]:
         return pa.FixedSizeBinaryArray.from_buffers(kind, len(count), [None, buffer]), members
     offsets = np.concatenate([[0], np.cumsum(count)]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(queries)), None
+
+
+def _distinct(ids: Ids) -> tuple[Ids, Ints]:
+    """Those that occur, in order, and per occurrence the place of its own. Members are numbered one
+    after another, so mostly a mark for each does it, without sorting."""
+    low, high = (int(ids.min()), int(ids.max())) if len(ids) else (0, 0)
+    if high - low > 4 * len(ids):
+        members, place = np.unique(ids, return_inverse=True)
+        return members, place
+    occurs = np.zeros(high - low + 1, np.bool_)
+    occurs[ids - low] = True
+    members = (np.flatnonzero(occurs) + low).astype(np.int32)
+    return members, (np.cumsum(occurs) - 1)[ids - low]
 
 
 def wanted_by(table: pa.Table, member: int) -> Ints:
