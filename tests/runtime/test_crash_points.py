@@ -105,6 +105,9 @@ class DyingStorage:
     def read_table(self, name: str) -> pa.Table:
         return self.real.read_table(name)
 
+    def size(self, name: str) -> int:
+        return self.real.size(name)
+
     def read(self, name: str) -> bytes:
         return self.real.read(name)
 

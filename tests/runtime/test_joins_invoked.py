@@ -80,7 +80,7 @@ def test_joins_answer_alike(sql: str) -> None:
             problem = difference(expected, bag(query.invoke()))
             assert problem is None, f"{name}, step {step}: {sql}\n{problem}"
     assert seen >= 5
-    assert made.session.coordinator.state.queries["auto"].mode == "p"
+    assert made.session.coordinator.state.known("auto").mode == "p"
     for name in ("none", "p"):
         problem = difference(bag(reference.invoke(140)), bag(made.queries[name].invoke(140)))
         assert problem is None, f"{name} at 140\n{problem}"

@@ -25,6 +25,10 @@ def checked_options(options: tuple[tuple[str, Any], ...], text: str, at: int) ->
             raise UnknownName(
                 f"unknown option {key}", remedy=did_you_mean(name, ALLOWED_OPTIONS)
             ).at(text, *place(text, at))
+        if name in chosen:
+            raise BindError(f"option {name} is given twice", remedy="give it once").at(
+                text, *place(text, at)
+            )
         try:
             chosen[name] = _option(name, value, allowed)
         except BindError as error:
@@ -39,6 +43,8 @@ def _option(name: str, value: Any, allowed: tuple[Any, ...] | type) -> Any:
         return float(value)
     if isinstance(allowed, type):
         if type(value) is allowed:
+            if isinstance(value, int) and not isinstance(value, bool) and value <= 0:
+                raise BindError(f"option {name} takes a number above 0, not {value}")
             return value
         wanted = {"bool": "true or false", "int": "a whole number"}[allowed.__name__]
         raise BindError(f"option {name} takes {wanted}, not {value!r}")

@@ -39,7 +39,10 @@ def is_lookup(node: OuterJoin) -> bool:
     windows = [n.window for n in walk(node.left) if isinstance(n, Window)]
     endless = all(isinstance(w, TimeWindow) and w.is_endless for w in windows)
     plain = all(isinstance(n, (Filter, Join, Window, Scan)) for n in walk(node.left))
-    return node.kind is not OuterKind.FULL and endless and plain and not has_streams(node.right)
+    # where nothing ever comes, rows are there from the start only if both sides are bare tables
+    led = has_streams(node.left) or all(isinstance(n, (Filter, Scan)) for n in walk(node.right))
+    lasting = endless and plain and led
+    return node.kind is not OuterKind.FULL and lasting and not has_streams(node.right)
 
 
 def without_outer(node: OuterJoin) -> Node:

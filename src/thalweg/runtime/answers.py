@@ -10,9 +10,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from thalweg.errors import ConfigError
 from thalweg.exec.derived import WEIGHT, summed
 from thalweg.exec.emit import SIGN
+from thalweg.exec.frame import BEFORE_TIME
 from thalweg.exec.gather import EPOCH
+from thalweg.plan.logical import format_instant
 from thalweg.store.packs import TIME
 
 
@@ -49,6 +52,18 @@ class Answer:
             return self.weighted.select(self.schema.names)
         picked = np.repeat(np.arange(len(weight)), np.maximum(weight, 0))
         return self.weighted.select(self.schema.names).take(pa.array(picked))
+
+
+def instant_asked(name: str, now: int, at: int | None) -> int:
+    """The instant an answer is for; `now` is the last one that is over."""
+    if at is not None and at > now:
+        raise ConfigError(
+            f"{name} knows nothing of {format_instant(at)} yet",
+            remedy=f"ask for {format_instant(now)} or earlier"
+            if now > BEFORE_TIME
+            else "no instant is over yet: ask when rows have come",
+        )
+    return now if at is None else at
 
 
 def weighted(changes: pa.Table) -> pa.Table:

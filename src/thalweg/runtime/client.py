@@ -176,7 +176,7 @@ class Looking(Session):
         return session
 
     def known_query(self, name: str) -> Query:
-        texts = {n: q.text for n, q in self.coordinator.state.queries.items()}
+        texts = self.coordinator.state.texts()
         texts |= {n: m.text for n, m in self.members.by_name.items()}
         if name not in texts:
             raise UnknownName(f"unknown query {name}", remedy=did_you_mean(name, texts))

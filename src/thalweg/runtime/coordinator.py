@@ -417,6 +417,7 @@ class Coordinator(Registering, Advancing, Keeping):
         commit_manifest(self.storage, number, self.committed, new)
         self._commit_seconds = time.perf_counter() - begun
         self.committed = new
+        self.state.stirred.clear()
         self.requests.committed()
         for name in self._dropped:
             self.storage.delete(name)

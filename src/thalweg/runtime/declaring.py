@@ -25,7 +25,7 @@ from thalweg.plan.catalog import (
 from thalweg.plan.types import DataType, type_named
 from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.definitions import STREAM, described, described_before
-from thalweg.runtime.shapes import arrow_fields, normalized, refuse_reserved
+from thalweg.runtime.shapes import arrow_fields, normalized, refuse_name, refuse_reserved
 from thalweg.runtime.tables import Tables
 from thalweg.store.storage import Storage
 
@@ -96,7 +96,8 @@ class Declaring:
 
     def check_table(self, name: str, table: pa.Table, source: SourceSpec | None = None) -> TableDef:
         """The definition of a table, or a refusal if the name stands for something else."""
-        refuse_reserved(name, *table.column_names)
+        refuse_name(name)
+        refuse_reserved(*table.column_names)
         definition = TableDef(name, arrow_fields(table.schema), source or SourceSpec("frame"))
         known = self.catalog.relation(name)
         if known is not None and not _same_table(known, definition):
@@ -117,7 +118,7 @@ class Declaring:
     def define_view(self, statement: ast.CreateView, text: str) -> ViewDef:
         """A named query for others to read. It is checked now and runs as a part of each; with
         RETAIN it runs by itself, and others read the stream it emits."""
-        refuse_reserved(statement.name)
+        refuse_name(statement.name)
         if statement.retain is not None:
             return self.retained.define(statement, text)
         definition = ViewDef(statement.name, statement.text)

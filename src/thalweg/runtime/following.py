@@ -82,13 +82,19 @@ class Results:
 
     def _state(self) -> tuple[EngineState, QueryState]:
         state = _settled(lambda: EngineState.from_json(manifest.load(self.storage)[1]))
-        if self.query not in state.queries:
+        known = state.known(self.query)
+        if known is not None and known.mode:
+            raise ConfigError(
+                f"query {self.query} answers when it is invoked and puts nothing out",
+                remedy="follow a query without materialize",
+            )
+        if known is None:
             self._refuse_member(state)
             raise UnknownName(
                 f"there is no query {self.query} on this path",
                 remedy=did_you_mean(self.query, state.queries) or "has the engine run once?",
             )
-        return state, state.queries[self.query]
+        return state, known
 
     def _refuse_member(self, state: EngineState) -> None:
         for query in state.queries.values():

@@ -205,7 +205,8 @@ def _read(storage: Storage, found_format: int) -> PathView:
         incarnation=state.incarnation,
         owner=owner(storage),
         streams=tuple(_stream(n, s) for n, s in state.streams.items()),
-        queries=tuple(_query(n, q, state) for n, q in state.queries.items()),
+        queries=tuple(_query(n, q, state) for n, q in state.queries.items())
+        + tuple(_query(n, state.asleep_as_awake(n), state) for n in state.asleep),
         tables=tuple(TableView(n, Kept.of(ps)) for n, ps in state.tables.items()),
         groups=tuple(_group(int(n), g, state) for n, g in state.groups.items()),
         waiting=Kept.of(arrivals),
@@ -237,7 +238,7 @@ def _stream(name: str, stream: StreamState) -> StreamView:
 
 
 def _query(name: str, query: QueryState, state: EngineState) -> QueryView:
-    results = keys_of(state.outputs, name)
+    results = keys_of(state.outputs, name) if not query.mode else []
     return QueryView(
         name,
         query.text,

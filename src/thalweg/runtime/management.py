@@ -18,11 +18,11 @@ from thalweg.runtime.declaring import Declaring
 from thalweg.runtime.definitions import VIEW
 from thalweg.runtime.members import Members
 from thalweg.runtime.outcomes import output_schema
-from thalweg.runtime.standing import AUTO
-from thalweg.runtime.state import FAILED, PAUSED
+from thalweg.runtime.state import FAILED, PAUSED, QueryState
 
 if TYPE_CHECKING:
     from thalweg.runtime.queries import Prepared, Query
+    from thalweg.runtime.sleeping import Sleeping
     from thalweg.runtime.standing import Standing
 
 
@@ -35,9 +35,11 @@ class Management(Declaring):
     prepare: Callable[..., Prepared]
     for_good: Callable[[Callable[[], Any]], Any]
     known_query: Callable[[str], Query]
+    known_state: Callable[[str], QueryState]
     unfold: Callable[[str], None]
     members: Members
     standing: Standing
+    sleeping: Sleeping
 
     def manage(self, statement: ast.Manage) -> None:
         """PAUSE, RESUME or DROP."""
@@ -55,8 +57,8 @@ class Management(Declaring):
 
     def pause(self, name: str) -> None:
         """Let a query rest. What it has yet to see is kept for it: its streams' packs pile up."""
-        self.known_query(name)
-        self.for_good(lambda: self._paused(name))
+        known = self.known_query(name).name
+        self.for_good(lambda: self._paused(known))
 
     def _paused(self, name: str) -> None:
         self.unfold(name)
@@ -64,14 +66,18 @@ class Management(Declaring):
 
     def resume(self, name: str) -> None:
         """Let a query that rests, or had failed, go on where it stopped: nothing is skipped."""
-        if self.known_query(name).status not in (PAUSED, FAILED):
-            return
-        self.for_good(lambda: self.coordinator.resume(name))
+        query = self.known_query(name)
+        if query.status in (PAUSED, FAILED):
+            self.for_good(lambda: self._resumed(query.name))
+
+    def _resumed(self, name: str) -> None:
+        self.coordinator.resume(name)
+        self.sleeping.tire(name)
 
     def drop_query(self, name: str) -> None:
         """Remove a query with its state and results."""
-        self.known_query(name)
-        self.for_good(lambda: self._dropped_query(name))
+        known = self.known_query(name).name
+        self.for_good(lambda: self._dropped_query(known))
 
     def _dropped_query(self, name: str) -> None:
         self.known_query(name)
@@ -80,7 +86,9 @@ class Management(Declaring):
             self.members.leave(name)
         else:
             self.standing.leave(name)
-            self.coordinator.remove_query(name)
+            self.members.left_for_good(self.known_state(name))
+            if not self.sleeping.drop(name):
+                self.coordinator.remove_query(name)
         del self.queries[name]
         self.reads.pop(name, None)
         self.catalog.views.pop(name, None)
@@ -90,6 +98,7 @@ class Management(Declaring):
         self.for_good(lambda: setattr(self.coordinator.stores, "enabled", on))
 
     def drop_view(self, name: str) -> None:
+        name = self._called(name)
         if name in self.queries:
             raise ConfigError(f"{name} is a query", remedy=f"use DROP QUERY {name}")
         if name not in self.catalog.views and not self.retained.has(name):
@@ -105,6 +114,7 @@ class Management(Declaring):
         self.coordinator.state.definitions.pop(f"{VIEW}{name}", None)
 
     def drop_table(self, name: str) -> None:
+        name = self._called(name)
         tables = self.coordinator.state.tables
         if name not in tables:
             raise UnknownName(f"unknown table {name}", remedy=did_you_mean(name, tables))
@@ -117,6 +127,11 @@ class Management(Declaring):
             self.coordinator.drop_later(pack.name)
         state.versions.pop(name, None)
         self.catalog.tables.pop(name, None)
+
+    def _called(self, name: str) -> str:
+        """What is meant, as it is written: case makes no difference."""
+        known = self.catalog.relation(name)
+        return name if known is None else known.name
 
     def readers_of(self, name: str) -> list[str]:
         """Queries and views made from this name."""
@@ -157,27 +172,19 @@ class Management(Declaring):
         self.for_good(lambda: self._set_options(query, changes))
 
     def _set_options(self, query: Query, changes: dict[str, Any]) -> None:
+        bound = replace(query.bound, options=replace(query.bound.options, **changes))
+        known = self.known_state(query.name)
+        mode = self.standing.mode_after(query.name, bound, known)
         self.unfold(query.name)
         self.coordinator.state.queries[query.name].altered |= changes
-        query.known = replace(query.bound, options=replace(query.bound.options, **changes))
+        query.known = bound
         query.limit()
-        if "materialize" in changes:
-            self._materialized(query)
+        if mode != known.mode:
+            self.standing.switch(query.name, mode, bound)
+        self.standing.watch(query.name, bound)
         if changes.keys() & {"filters", "profile", "share"}:
             plan = query.session.physical(query.bound)
             self.coordinator.replan(query.name, plan, query.bound.options)
-
-    def _materialized(self, query: Query) -> None:
-        """Another way to be answered, of a query that answers when invoked."""
-        if not self.coordinator.state.queries[query.name].mode:
-            raise ConfigError(
-                f"query {query.name} emits its changes",
-                remedy="drop it and create it WITH (materialize = ...)",
-            )
-        self.standing.refuse(query.name, query.bound)
-        wanted = query.bound.options.materialize
-        if wanted not in (None, AUTO):
-            self.standing.switch(query.name, wanted)
 
     def _alter_window(self, query: Query, statement: ast.AlterQuery, text: str) -> None:
         """Another window over one source: the query's text with the new one in its place."""
@@ -189,7 +196,8 @@ class Management(Declaring):
             raise error.at(text, *place(text, statement.at)) from None
         changed = with_window(query.text, source, statement.text)
         select = ast.SelectStatement(parse_query(changed), changed, 0)
-        self._alter_text(query, self.prepare(query.name, select, changed))
+        altered = self.known_state(query.name).altered
+        self._alter_text(query, self.prepare(query.name, select, changed, altered))
 
     def _alter_text(self, query: Query, prepared: Prepared) -> None:
         _refuse_other_columns(query.name, query.bound, prepared.bound)
@@ -199,16 +207,18 @@ class Management(Declaring):
         self.known_query(query.name)
         self._refuse_while_read(query.name, "changed")
         prepared = prepared.again() if prepared.is_outdated else prepared
+        known = self.known_state(query.name)
+        mode = self.standing.mode_after(query.name, prepared.bound, known)
         self.unfold(query.name)
-        mode = self.coordinator.state.queries[query.name].mode
         self.standing.leave(query.name)
         self.coordinator.replace_query(
             query.name, prepared.text, prepared.plan, prepared.bound.options
         )
-        self.coordinator.state.queries[query.name].altered = {}
+        self.coordinator.state.queries[query.name].altered = dict(prepared.altered)
         if mode:
-            self.standing.switch(query.name, mode)
+            self.standing.switch(query.name, mode, prepared.bound)
         query.text, query.known = prepared.text, prepared.bound
+        self.standing.watch(query.name, query.bound)
         query.limit()
         self.reads[query.name] = frozenset(prepared.reads)
         self.catalog.views[query.name] = ViewDef(query.name, query.text)

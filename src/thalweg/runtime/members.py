@@ -82,6 +82,7 @@ class Members:
         self._planned = planned
         self._bound = bound
         self._coming: dict[tuple[str, str | None], _Coming] = {}
+        self._left: set[str] = set()
         coordinator.before_commit.append(self.settle)
 
     def outputs(self, stream: str) -> str:
@@ -151,6 +152,7 @@ class Members:
             if entries:
                 self._found(stream, history, one.plan, entries)
         self._unite()
+        self._forget_results()
 
     def _found(
         self, stream: str, history: str | None, plan: QueryPlan, entries: list[Entry]
@@ -194,12 +196,25 @@ class Members:
         return member
 
     def _dissolve(self, cohort: str) -> None:
-        """Nobody is left: the stream's results go with the last cohort."""
-        stream = stream_of(cohort)
+        """Nobody is left."""
+        self._left.add(stream_of(cohort))
         self.coordinator.remove_query(cohort)
         self.coordinator.rest.pop(cohort, None)
-        if not any(stream_of(c) == stream for c, _ in self.cohorts()):
-            self.coordinator.forget_outputs(self.outputs(stream))
+
+    def left_for_good(self, query: QueryState) -> None:
+        """One that may have been a member is dropped."""
+        if query.was_member is not None:
+            self._left.add(query.was_member[1])
+
+    def _forget_results(self) -> None:
+        """The results of a stream go with the last of those who were ever members."""
+        left, self._left = self._left, set()
+        if left:
+            wanted = {stream_of(c) for c, _ in self.cohorts()}
+            for query in self.coordinator.state.queries.values():
+                wanted |= {query.was_member[1]} if query.was_member is not None else set()
+            for stream in left - wanted:
+                self.coordinator.forget_outputs(self.outputs(stream))
 
     # -- upkeep ------------------------------------------------------------------------------
 

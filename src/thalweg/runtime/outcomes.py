@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -19,14 +19,14 @@ from thalweg.plan.bounded import verdict
 from thalweg.plan.logical import EmitKind, format_instant
 from thalweg.plan.query import BoundQuery
 from thalweg.plan.types import to_arrow
-from thalweg.runtime.answers import Answer
+from thalweg.runtime.answers import Answer, instant_asked
 from thalweg.runtime.beginnings import rows_since
 from thalweg.runtime.components import components
 from thalweg.runtime.coordinator import Coordinator
-from thalweg.runtime.coverage import coverage
+from thalweg.runtime.coverage import Coverage, coverage
 from thalweg.runtime.members import Members, Membership
 from thalweg.runtime.outputs import keys_of, last_epoch_of
-from thalweg.runtime.state import RUNNING
+from thalweg.runtime.state import ASLEEP, RUNNING, QueryState
 from thalweg.runtime.stores import shared_windows
 from thalweg.store.manifest import State
 from thalweg.store.packs import TIME, PackMeta, with_times
@@ -34,6 +34,7 @@ from thalweg.store.storage import Storage
 
 if TYPE_CHECKING:
     from thalweg.runtime.queries import Query
+    from thalweg.runtime.sleeping import Sleeping
     from thalweg.runtime.standing import Standing
 
 T = TypeVar("T")
@@ -46,7 +47,9 @@ class Outcomes:
     storage: Storage
     queries: dict[str, Query]
     members: Members
+    known_state: Callable[[str], QueryState]
     standing: Standing
+    sleeping: Sleeping
 
     def results_of(self, name: str) -> pa.Table:
         return self._settled(lambda committed: self._results_in(committed, name))
@@ -114,6 +117,7 @@ class Outcomes:
         """From one committed state: what is folded into the base leaves the results."""
         name = query.name
         described = committed.get("queries", {}).get(name, {})
+        at = None if at is None else instant_asked(name, described.get("frontier", at) - 1, at)
         if at is not None and at < described.get("base_until", at):
             raise ConfigError(
                 f"the answer of {name} at that time is no longer known",
@@ -132,17 +136,25 @@ class Outcomes:
 
     def invoked(self, name: str, at: int | None = None) -> pa.Table:
         """The answer, with its status and coverage in the schema's metadata."""
-        query = self.coordinator.state.queries.get(name)
+        query = self.coordinator.state.known(name)
         if query is not None and query.mode:
             rows = self.standing.answer(name, at)
         else:
             rows = self.answer_of(name, at).rows()
-        assert query is not None
-        covered = coverage(self.queries[name].plan, query, at)
+        covered = self.coverage_of(name, at)
         told = {"status": covered.status, "coverage": str(covered.share)}
         if covered.since is not None:
             told["since"] = format_instant(covered.since)
         return rows.replace_schema_metadata({f"thalweg.{k}": v for k, v in told.items()})
+
+    def coverage_of(self, name: str, at: int | None = None) -> Coverage:
+        """Of its answer at an instant, by default the last one that is over."""
+        plan, query = self.sleeping.plan_like(name), self.known_state(name)
+        if query.mode in ASLEEP:  # its answers are made from what is still kept
+            streams = self.coordinator.state.streams
+            begins = {s: max(b, streams[s].kept_since) for s, b in query.begins.items()}
+            query = replace(query, begins=begins)
+        return coverage(plan or self.queries[name].plan, query, at)
 
     def _answer_before(self, name: str, epoch: int) -> Answer:
         """The answer without the changes of an epoch and of later ones."""
@@ -179,7 +191,7 @@ class Outcomes:
         state = self.coordinator.state
         if name in self.members.by_name:
             return self._stats_of_member(name)
-        query = state.queries[name]
+        query = self.known_state(name)
         packs = [p for slot in query.slots.values() for p in slot]
         streams = {
             s: {

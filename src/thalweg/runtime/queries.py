@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from thalweg.plan.catalog import Relation
 from thalweg.plan.logical import instant_of
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.query import BoundQuery
-from thalweg.runtime.coverage import Coverage, coverage
+from thalweg.runtime.coverage import Coverage
 from thalweg.runtime.outcomes import output_schema
 from thalweg.runtime.sinks import Sink
 from thalweg.runtime.state import FAILED
@@ -99,7 +99,7 @@ class Query:
     @property
     def coverage(self) -> Coverage:
         """Whether its windows have seen all the rows they ask for, or since when."""
-        return coverage(self.plan, self.session.known_state(self.name))
+        return self.session.coverage_of(self.name)
 
     def pause(self) -> None:
         """Let it rest; what it has yet to see is kept for it."""
@@ -120,8 +120,10 @@ class Query:
 
     def limit(self) -> None:
         """Apply its limit of state, if it has one."""
-        if self.bound.options.state_limit is not None:
-            self.session.coordinator.limits[self.name] = self.bound.options.state_limit
+        limits, limit = self.session.coordinator.limits, self.bound.options.state_limit
+        limits.pop(self.name, None)
+        if limit is not None:
+            limits[self.name] = limit
 
     def explain(self, adapt: bool = False) -> str:
         """The plan; with `adapt` what was learned and changed while it ran, too."""
@@ -154,6 +156,8 @@ class Prepared:
     statement: ast.SelectStatement | ast.CreateQuery
     script: str
     session: Session
+    altered: Mapping[str, Any]
+    """Options that ALTER QUERY has set, and that still hold."""
 
     @property
     def is_outdated(self) -> bool:
@@ -161,4 +165,4 @@ class Prepared:
         return any(self.session.catalog.relation(n) != r for n, r in self.reads.items())
 
     def again(self) -> Prepared:
-        return self.session.prepare(self.name, self.statement, self.script)
+        return self.session.prepare(self.name, self.statement, self.script, self.altered)

@@ -59,7 +59,8 @@ class Registering:
 
     def replace_query(self, name: str, text: str, plan: QueryPlan, options: QueryOptions) -> None:
         """Let another version of a query take over at its frontier, its windows filled from what is
-        kept. Of a relation the difference between the two answers is put out then."""
+        kept. Of a relation the difference between the two answers is put out then. (One that is
+        invoked has a mode, in which it begins afresh.)"""
         query = self.state.queries[name]
         is_silent = query.frontier < query.silent_until
         cut = query.silent_until if is_silent else query.frontier
@@ -67,7 +68,7 @@ class Registering:
         query.text, query.orders = text, []
         for stream in plan.streams:
             self.state.streams.setdefault(stream, StreamState())
-        if cut > BEFORE_TIME:
+        if cut > BEFORE_TIME and not query.mode:
             query.begun = query.begun if query.start is None else query.start < cut
             begin(query, beginning(plan, SEED, self.state, cut), self.state, self.storage)
             query.backfill = PUSH
@@ -87,8 +88,12 @@ class Registering:
         self.drop_state(query)
         self._dropped += [p[0] for p in (*query.rejects, *query.base, *query.roll)]
         self.forget_outputs(name)
-        self.plans.pop(name, None)
         self.limits.pop(name, None)
+        self.forget_plan(name)
+
+    def forget_plan(self, name: str) -> None:
+        """A query no longer goes with the epochs."""
+        self.plans.pop(name, None)
         self.apart.discard(name)
         self.adaptation.forget(name)
         self._common = None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from thalweg.errors import ConfigError, DuplicateName
 from thalweg.lang import ast
 from thalweg.plan.catalog import SourceSpec, StreamDef, ViewDef
-from thalweg.plan.logical import EmitKind
+from thalweg.plan.logical import EmitKind, format_duration
 from thalweg.plan.query import BoundQuery
 from thalweg.runtime.definitions import STREAM, VIEW, described, read_stream
 from thalweg.runtime.state import VIEWS
@@ -36,6 +36,7 @@ class RetainedViews:
         name, own = statement.name, f"{VIEWS}{statement.name}"
         known = self.coordinator.state.queries.get(own)
         if known is not None and known.text == statement.text:
+            self._refuse_other_retain(name, statement.retain)
             self.resume()
             return ViewDef(name, statement.text)
         if self.session.catalog.relation(name) is not None:
@@ -57,11 +58,22 @@ class RetainedViews:
         self.session.between_epochs(begin)
         return ViewDef(name, statement.text)
 
-    def restore(self, name: str) -> None:
-        """Know the stream of a view of an earlier run."""
+    def _refuse_other_retain(self, name: str, retain: int | None) -> None:
+        kept = self._stream(name).retain
+        if kept != retain:
+            raise DuplicateName(
+                f"view {name} keeps what it emits for {format_duration(kept or 0)}",
+                remedy=f"say so, or DROP VIEW {name} first",
+            )
+
+    def _stream(self, name: str) -> StreamDef:
         stream = read_stream(self.coordinator.state.definitions[f"{STREAM}{name}"])
         assert stream is not None
-        self.session.catalog.streams[name] = stream
+        return stream
+
+    def restore(self, name: str) -> None:
+        """Know the stream of a view of an earlier run."""
+        self.session.catalog.streams[name] = self._stream(name)
 
     def resume(self) -> None:
         """Let the queries of views go on, once their streams are there."""

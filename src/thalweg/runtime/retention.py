@@ -213,14 +213,20 @@ def needed_since(reading: Reading, leaf: Leaf, query: QueryState) -> int:
     frontier = query.frontier
     if not isinstance(leaf.window, TimeWindow) or isinstance(reading, Sequenced):
         return frontier
-    if query.mode in ASLEEP and leaf.window.is_endless:  # its rows are fetched at an invocation
-        return BEFORE_TIME if leaf.window.since is None else leaf.window.since
+    if query.mode in ASLEEP:  # its rows are fetched at an invocation; others may lean on it
+        return _held_since(leaf.window, frontier)
     floor = query.floors.get(leaf.relation, BEFORE_TIME)
     if leaf.window.is_endless:
         changing = sum(not other.is_table and not other.is_static for other in reading.leaves)
         since = BEFORE_TIME if leaf.window.since is None else leaf.window.since
         return max(min(since, frontier), floor) if changing > 1 else frontier
     return max(windows.reached_from(leaf.window, frontier), floor)
+
+
+def _held_since(window: TimeWindow, frontier: int) -> int:
+    if not window.is_endless:
+        return windows.reached_from(window, frontier)
+    return BEFORE_TIME if window.since is None else window.since
 
 
 def forget_emitted(plan: QueryPlan, query: QueryState) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import groupby
@@ -54,10 +54,11 @@ from thalweg.runtime.queries import Callback as Callback
 from thalweg.runtime.queries import Prepared
 from thalweg.runtime.queries import Query as Query
 from thalweg.runtime.retainedviews import RetainedViews
-from thalweg.runtime.shapes import refuse_reserved
+from thalweg.runtime.shapes import refuse_name
 from thalweg.runtime.sinks import ConsoleSink, FilesSink, FunctionSink, Sink, TableSink
-from thalweg.runtime.standing import Standing
-from thalweg.runtime.state import FILTERS, RUNNING, QueryState
+from thalweg.runtime.sleeping import Sleeping
+from thalweg.runtime.standing import AUTO, Standing
+from thalweg.runtime.state import FILTERS, RUNNING, P, QueryState
 from thalweg.store.storage import Storage
 
 T = TypeVar("T")
@@ -77,6 +78,7 @@ class Session(Outcomes, Management):
     function_deadline: float | None = USER_FUNCTION_DEADLINE
     members: Members = field(init=False)
     standing: Standing = field(init=False)
+    sleeping: Sleeping = field(init=False)
     retained: RetainedViews = field(init=False)
     _filters: Counter[str] = field(default_factory=Counter)
     _unnamed: int = 0
@@ -85,6 +87,7 @@ class Session(Outcomes, Management):
         self.members = Members(FILTERS, self.coordinator, self.cohort_plan, self._filter)
         self.members.load()
         self.standing = Standing(self)
+        self.sleeping = Sleeping(self)
         self.retained = RetainedViews(self)
 
     # -- queries -----------------------------------------------------------------------------
@@ -106,13 +109,14 @@ class Session(Outcomes, Management):
 
     def _free_name(self, text: str) -> str:
         """A name for a bare SELECT: the one it had on this path, or a new one."""
-        for name, query in list(self.coordinator.state.queries.items()):
-            if name not in self.queries and same_text(query.text, text):
+        state = self.coordinator.state
+        for name, known in state.texts().items():
+            if name not in self.queries and same_text(known, text):
                 return name
         for name, member in self.members.by_name.items():
             if name not in self.queries and same_text(member.text, text):
                 return name
-        groups = (self.queries, self.coordinator.state.queries, self.members.by_name)
+        groups = (self.queries, state.queries, state.asleep, self.members.by_name)
         while any((name := f"q{self._unnamed + 1}") in group for group in groups):
             self._unnamed += 1
         return name
@@ -126,7 +130,7 @@ class Session(Outcomes, Management):
     ) -> Query:
         """`script` is the text around the statement, which error places point into."""
         self._refuse_taken(name, statement.text)
-        known = self.coordinator.state.queries.get(name)
+        known = self.coordinator.state.known(name)
         if known is not None and not same_text(known.text, statement.text):
             statement, script = select_of(known.text), known.text  # ALTER QUERY has changed it
         prepared = self.prepare(name, statement, script)
@@ -134,24 +138,33 @@ class Session(Outcomes, Management):
         return found
 
     def prepare(
-        self, name: str, statement: ast.SelectStatement | ast.CreateQuery, script: str
+        self,
+        name: str,
+        statement: ast.SelectStatement | ast.CreateQuery,
+        script: str,
+        altered: Mapping[str, Any] | None = None,
     ) -> Prepared:
-        """Bind and plan a query; nothing is changed by it."""
-        known = self.coordinator.state.queries.get(name)
+        """Bind and plan a query; nothing is changed by it. Options that were `altered` hold for
+        the same text again, or if they are given."""
+        known = self.coordinator.state.known(name)
         names = NotedCatalog.of(self.catalog)
         found = bind(statement.query, names, script)
         bound = replace(optimize(found, constant_value), text=statement.text)
-        if known is not None and known.altered and same_text(known.text, statement.text):
-            bound = replace(bound, options=replace(bound.options, **known.altered))
+        if altered is None and known is not None and same_text(known.text, statement.text):
+            altered = known.altered
+        if altered:
+            bound = replace(bound, options=replace(bound.options, **altered))
         plan = plan_query(bound, names)
         self.standing.refuse(name, bound)
-        return Prepared(name, statement.text, bound, plan, names.asked, statement, script, self)
+        return Prepared(
+            name, statement.text, bound, plan, names.asked, statement, script, self, altered or {}
+        )
 
     def _refuse_taken(self, name: str, text: str) -> None:
-        refuse_reserved(name)
+        refuse_name(name)
         if name.lower() == SYSSTREAM.lower():
             raise DuplicateName(f"{SYSSTREAM} is the engine's own", remedy="use another name")
-        known = self.coordinator.state.queries.get(name) or self.members.by_name.get(name)
+        known = self.coordinator.state.known(name) or self.members.by_name.get(name)
         if known is not None and not any(same_text(t, text) for t in (known.text, known.created)):
             raise DuplicateName(
                 f"a different query {name} exists",
@@ -171,7 +184,11 @@ class Session(Outcomes, Management):
         shared = self._shared(prepared, callback)
         if shared is not None:
             return self._enrolled(prepared, shared)
-        self.unfold(name)
+        if name in self.coordinator.state.asleep:
+            self.standing.watch(name, bound)
+            return self._made_known(Query(name, text, self, callback), prepared.reads)
+        if name in self.members.by_name:
+            self.unfold(name)
         for stream in bound.streams:  # rejects become a stream when somebody reads them
             self.catalog.streams.setdefault(stream, self.catalog.stream(stream))
         query = Query(name, text, self, callback, known=bound)
@@ -194,7 +211,7 @@ class Session(Outcomes, Management):
         own = replace(options, history=None, unbounded=False, share=SHARE) != QueryOptions()
         if callback is not None or prepared.bound.sink is not None or own:
             return None
-        if prepared.name in self.coordinator.state.queries or options.share == "off":
+        if self.coordinator.state.known(prepared.name) or options.share == "off":
             return None
         found = standing_filter(prepared.plan)
         if found is None or not _PLAIN_NAME.fullmatch(found.stream):
@@ -246,10 +263,26 @@ class Session(Outcomes, Management):
         for name, member in self.members.by_name.items():
             if name not in self.queries:
                 self._made_known(Query(name, member.text, self), [member.stream])
+        for name, query in self.coordinator.state.asleep.items():
+            if name not in self.queries:
+                self._refuse_without(name, query.reads)
+                known = self._made_known(Query(name, query.text, self), query.reads)
+                if AUTO in f"{query.text} {query.altered}".lower():
+                    self.standing.watch(name, known.bound)
+
+    def _refuse_without(self, name: str, reads: Iterable[str]) -> None:
+        queries = self.coordinator.state.queries
+        missing = [r for r in reads if self.catalog.relation(r) is None and r not in queries]
+        if missing:
+            raise ConfigError(
+                f"query {name} of an earlier run cannot go on: there is no {missing[0]}",
+                remedy="register its streams, tables and functions again before starting",
+            )
 
     def unfold(self, name: str) -> None:
-        """Let a member go on as a query of its own, from where it is."""
+        """Let a member, or one that sleeps, go on as a query of its own, from where it is."""
         if name not in self.members.by_name:
+            self.sleeping.wake(name)
             return
         self.members.settle()
         cohort = self.known_state(name)
@@ -261,8 +294,9 @@ class Session(Outcomes, Management):
             schema=described_schema(output_schema(bound)),
         )  # fmt: skip
         plan = self.physical(bound)
-        own.was_member = list(self.members.as_left(self.members.leave(name), plan))
+        own.was_member = list(self.members.as_left(self.members.by_name[name], plan))
         self.coordinator.state.queries[name] = own
+        self.members.leave(name)
         self.coordinator.replan(name, plan, bound.options)
         if name in self.queries:
             self.queries[name].known = bound
@@ -358,7 +392,7 @@ class Session(Outcomes, Management):
     def is_behind(self, name: str) -> bool:
         """Whether it has still to go through the past, and does."""
         query = self.known_state(name)
-        if query.status != RUNNING:
+        if query.status != RUNNING and query.mode != P:  # a condition does not rest with it
             return False
         is_member = name in self.members.by_name
         return query.behind or (not is_member and self.standing.is_behind(name))
@@ -381,16 +415,20 @@ class Session(Outcomes, Management):
         return self.explain(self.known_query(inner) if isinstance(inner, str) else inner.text)
 
     def known_query(self, name: str) -> Query:
-        if name not in self.queries:
+        known = self.catalog.relation(name) if name not in self.queries else None
+        found = self.queries.get(name if known is None else known.name)
+        if found is None:
             raise UnknownName(f"unknown query {name}", remedy=did_you_mean(name, self.queries))
-        return self.queries[name]
+        return found
 
     def known_state(self, name: str) -> QueryState:
         """Its state, or that of the cohort it is a member of."""
-        self.known_query(name)
+        name = self.known_query(name).name
         member = self.members.by_name.get(name)
         if member is None:
-            return self.coordinator.state.queries[name]
+            found = self.coordinator.state.known(name)
+            assert found is not None
+            return found
         return self.coordinator.state.queries.get(member.cohort) or QueryState(member.text)
 
     def explain(self, query: str | Query) -> str:
@@ -437,6 +475,7 @@ class Session(Outcomes, Management):
     def _registered(self) -> list[dict[str, Any]]:
         state = self.coordinator.state
         own = [(n, q.text, q) for n, q in list(state.queries.items()) if not n.startswith("__")]
+        own += [(n, q.text, q) for n, q in list(state.asleep.items())]
         cohorts = state.queries
         own += [
             (m.name, m.text, cohorts.get(m.cohort) or QueryState(m.text))
@@ -450,7 +489,7 @@ class Session(Outcomes, Management):
     def _covered(self, name: str) -> str | None:
         if name in self.members.by_name:
             return COMPLETE
-        return str(self.queries[name].coverage) if name in self.queries else None
+        return str(self.coverage_of(name)) if name in self.queries else None
 
     def stream_of(self, name: str) -> Any:
         raise ConfigError("to_stream() needs an Engine")

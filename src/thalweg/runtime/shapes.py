@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from urllib.parse import quote
 
 import pyarrow as pa
 
@@ -35,7 +36,8 @@ def make_stream(
     micros = 1 if unit is None else unit_micros(unit)
     if micros is None:
         raise ConfigError(f"{unit} is not a unit of time", remedy="use seconds, milliseconds, ...")
-    refuse_reserved(name, *(f.name for f in fields))
+    refuse_name(name)
+    refuse_reserved(*(f.name for f in fields))
     for word, given in (("lateness", lateness), ("idle", idle), ("ahead", ahead)):
         if given is not None and parse_duration(given) < 0:
             raise ConfigError(
@@ -57,10 +59,28 @@ def make_stream(
     )
 
 
+LONGEST_NAME = 150
+"""Characters of a name, in the form in which files are called after it."""
+
+
 def refuse_reserved(*names: str) -> None:
     for name in names:
         if name.startswith("__"):
-            raise ConfigError(f"{name}: names starting with __ are reserved")
+            raise ConfigError(
+                f"{name}: names starting with __ are reserved", remedy="use another name"
+            )
+
+
+def refuse_name(name: str) -> None:
+    """Refuse what nothing can be called."""
+    refuse_reserved(name)
+    if not name:
+        raise ConfigError("a name must not be empty", remedy="give it one")
+    if len(quote(name, safe="")) > LONGEST_NAME:
+        raise ConfigError(
+            f"the name {name[:20]}... is too long for files",
+            remedy=f"use at most {LONGEST_NAME} letters (fewer with signs and other scripts)",
+        )
 
 
 def arrow_fields(schema: pa.Schema) -> Schema:

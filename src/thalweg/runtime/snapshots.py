@@ -7,25 +7,26 @@ caller asks again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from thalweg.errors import ConfigError
-from thalweg.plan.logical import TimeWindow, format_instant
+from thalweg.plan.logical import TimeWindow
 from thalweg.plan.pairs import judged_plan, pairs_of
 from thalweg.plan.physical import Leaf, QueryPlan
 from thalweg.plan.query import BoundQuery
 from thalweg.plan.snapshots import picked_columns, snapshot_plan, windows_of
 from thalweg.plan.types import to_arrow
-from thalweg.runtime.answers import Answer
+from thalweg.runtime.answers import Answer, instant_asked
 from thalweg.runtime.invocations import Answering, bounds, columns_of
 from thalweg.runtime.members import Member, Members
-from thalweg.runtime.outcomes import metas, put_out
+from thalweg.runtime.outcomes import metas, output_schema, put_out
 from thalweg.runtime.ranked import Ranked, is_ranked
+from thalweg.runtime.sleeping import committed_query
 from thalweg.runtime.state import C, P
 from thalweg.store.manifest import State
 from thalweg.store.packs import PackMeta
@@ -42,16 +43,15 @@ class NotThere(RuntimeError):
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A query over what its windows hold at an instant: where it only picks columns of rows, which
-    ones. Of rows that are `judged` its condition is true; of a join these are combinations, with
-    the `times` of their parts."""
+    ones. Rows may have been asked its `condition` (a member's name); of a join these are
+    combinations, with the `times` of their parts."""
 
-    text: str
     bound: BoundQuery
     plan: QueryPlan
     windows: dict[str, TimeWindow]
     schema: pa.Schema
     picked: list[str] | None
-    judged: bool
+    condition: str
     times: Mapping[str, tuple[str, int]] | None = None
 
     def of(self, rows: pa.Table | None) -> pa.Table:
@@ -62,51 +62,58 @@ class Snapshot:
 
 
 class Snapshots:
-    """Answers from what is committed. `members` are the conditions that rows were asked; `named`
-    gives the name of the one that a query's text has."""
+    """Answers from what is committed. `members` are the conditions that rows were asked."""
 
-    def __init__(self, session: Session, members: Members, named: Callable[[str], str]) -> None:
+    def __init__(self, session: Session, members: Members) -> None:
         self.session = session
         self.coordinator = session.coordinator
         self.members = members
-        self.named = named
         self.answering = Answering(session.storage)
         self.ranked = Ranked()
         self.treed = True
         """Whether aggregates without groups are answered by trees."""
-        self._known: dict[tuple[str, str, bool], Snapshot] = {}
+        self._known: dict[str, tuple[str, Snapshot]] = {}
         self._packs: dict[str, tuple[int, list[PackMeta]]] = {}
 
     def forget(self, name: str) -> None:
         """A query has gone, or has another text."""
-        self._known = {key: known for key, known in self._known.items() if key[0] != name}
+        self._known.pop(name, None)
 
     def answer(self, name: str, at: int | None) -> pa.Table:
         """From one committed state, whatever is committed meanwhile."""
         committed = self.coordinator.committed
-        if name not in committed["queries"]:
+        described = committed_query(committed, name)
+        if described is None:
             raise NotThere(name)
-        is_kept = committed["queries"][name]["mode"] == C
-        return (self._kept if is_kept else self._fetched)(committed, name, at)
+        if described["mode"] == C:
+            return self._kept(described, name, at)
+        return self._fetched(committed, described, name, at)
 
-    def _kept(self, committed: State, name: str, at: int | None) -> pa.Table:
+    def _kept(self, described: Mapping[str, Any], name: str, at: int | None) -> pa.Table:
         """The answer that is kept up to date."""
         if at is not None:
             raise ConfigError(
                 f"of {name} only the current answer is kept",
                 remedy="say materialize = 'p' or 'none' for answers at other times",
             )
+        if described["behind"]:
+            raise ConfigError(
+                f"the answer of {name} is not made yet, and it is paused",
+                remedy=f"RESUME QUERY {name} first",
+            )
         answer = Answer(self.session.queries[name].schema)
-        for pack in committed["queries"][name]["filling"]:
+        for pack in described["filling"]:
             answer.add(self.answering.cache.open(pack[0]).table)
         return answer.rows()
 
-    def _fetched(self, committed: State, name: str, at: int | None) -> pa.Table:
+    def _fetched(
+        self, committed: State, described: Mapping[str, Any], name: str, at: int | None
+    ) -> pa.Table:
         """The answer over rows that are looked up now."""
-        described = committed["queries"][name]
-        instant = _instant(name, described["frontier"] - 1, at)
-        asked = self._snapshot(self.session.queries[name], described["mode"] == P)
-        if asked.judged and self.treed and is_ranked(asked.plan):
+        instant = instant_asked(name, described["frontier"] - 1, at)
+        condition = described["condition"] if described["mode"] == P else ""
+        asked = self._snapshot(self.session.queries[name], condition)
+        if condition and self.treed and is_ranked(asked.plan):
             return asked.of(self._ranked(committed, asked, instant, described["frontier"]))
         if asked.times is not None:
             tables = [self._combinations(committed, asked, asked.times, instant)]
@@ -118,25 +125,26 @@ class Snapshots:
         rows = tables[0].select(asked.picked).rename_columns(asked.schema.names)
         return rows if rows.schema == asked.schema else rows.cast(asked.schema)
 
-    def _snapshot(self, query: Query, judged: bool) -> Snapshot:
-        key = (query.name, query.text, judged)
-        if key not in self._known:
-            bound, catalog = query.bound, self.session.catalog
+    def _snapshot(self, query: Query, condition: str) -> Snapshot:
+        text, known = self._known.get(query.name, ("", None))
+        if known is None or text != query.text or known.condition != condition:
+            bound, catalog, judged = query.bound, self.session.catalog, bool(condition)
             found = pairs_of(bound, catalog) if judged and len(bound.scans) > 1 else None
             made = None if found is None else judged_plan(bound, catalog)
             plan = made or snapshot_plan(bound, catalog, judged)
-            self._known[key] = Snapshot(
-                query.text, bound, plan, windows_of(bound), Answer(query.schema).schema,
-                picked_columns(plan), judged, None if found is None else found.times,
+            known = Snapshot(
+                bound, plan, windows_of(bound), Answer(output_schema(bound)).schema,
+                picked_columns(plan), condition, None if found is None else found.times,
             )  # fmt: skip
-        return self._known[key]
+            self._known[query.name] = (query.text, known)
+        return known
 
     def _condition(self, committed: State, asked: Snapshot) -> Member:
         """Who stands for its condition, if what it has let through is all there."""
-        member = self.members.by_name.get(self.named(asked.text))
+        member = self.members.by_name.get(asked.condition)
         cohort = None if member is None else committed["queries"].get(member.cohort)
         if member is None or cohort is None or cohort["behind"]:
-            raise NotThere(asked.text)
+            raise NotThere(asked.condition)
         return member
 
     # -- rows --------------------------------------------------------------------------------
@@ -157,7 +165,7 @@ class Snapshots:
         stream = committed["streams"][leaf.relation]
         low, high = bounds(asked.windows[leaf.alias], instant)
         low, columns = max(low, stream["kept_since"]), columns_of(leaf)
-        if not asked.judged:
+        if not asked.condition:
             return self.answering.rows_between(metas(stream["packs"]), columns, low, high)
         number = self._condition(committed, asked).id
         packs = self._passed(committed, leaf.relation)
@@ -221,12 +229,3 @@ def _together(leaf: Leaf, tables: list[pa.Table]) -> pa.Table:
         return pa.concat_tables(tables)
     fields = [(leaf.bare(f.name), to_arrow(f.type)) for f in leaf.fields]
     return pa.schema(fields).empty_table()
-
-
-def _instant(name: str, now: int, at: int | None) -> int:
-    if at is not None and at > now:
-        raise ConfigError(
-            f"{name} knows nothing of {format_instant(at)} yet",
-            remedy=f"ask for {format_instant(now)} or earlier",
-        )
-    return now if at is None else at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,11 +20,11 @@ from thalweg.plan.snapshots import (
 from thalweg.plan.standing import StandingFilter, where_filter
 from thalweg.runtime.beginnings import REPLAY, SEED, begin, beginning
 from thalweg.runtime.members import Members
+from thalweg.runtime.sleeping import committed_query
 from thalweg.runtime.snapshots import NotThere, Snapshots
-from thalweg.runtime.state import NONE, WHERES, C, P, QueryState
+from thalweg.runtime.state import ASLEEP, NONE, PAUSED, WHERES, C, P, QueryState
 
 if TYPE_CHECKING:
-    from thalweg.runtime.queries import Query
     from thalweg.runtime.session import Session
 
 AUTO = "auto"
@@ -42,17 +43,24 @@ class Standing:
         self.coordinator = session.coordinator
         self.wheres = Members(WHERES, self.coordinator, session.cohort_plan, self._condition)
         self.wheres.load()
-        self.snapshots = Snapshots(session, self.wheres, self._key)
+        self.snapshots = Snapshots(session, self.wheres)
         self._users: dict[str, set[str]] = {}
-        self._keys: dict[str, str] = {}
+        for name, query in self.coordinator.state.asleep.items():
+            if query.mode == P:
+                self._users.setdefault(query.condition, set()).add(name)
+        self._invoked: Counter[str] = Counter()
+        self._looked_at: dict[str, int] = {}
+        """Queries under `auto` by the epoch they were last looked at, the longest ago first."""
         self._answering = threading.Lock()  # whoever asks: trees and open packs are common
         self.composite = True
         """Whether joins that differ only in what they ask of each side are made once."""
         self.coordinator.before_commit.insert(0, self.decide)
 
     def _condition(self, text: str) -> StandingFilter | None:
+        return self._asked(self.session.bind(text))
+
+    def _asked(self, bound: BoundQuery) -> StandingFilter | None:
         """What a query asks of rows, or of the sides of a join."""
-        bound = self.session.bind(text)
         if len(bound.scans) == 1:
             return where_filter(self.session.physical(bound))
         found = pairs_of(bound, self.session.catalog)
@@ -85,11 +93,32 @@ class Standing:
                 remedy="say materialize = 'c', or 'auto'",
             )
 
+    def mode_after(self, name: str, bound: BoundQuery, query: QueryState) -> str:
+        """The mode of a query that is to say something else, or a refusal; none if it emits."""
+        mode, wanted = query.mode, bound.options.materialize
+        if not mode:
+            if wanted is not None:
+                raise ConfigError(
+                    f"query {name} emits its changes",
+                    remedy="drop it and create it WITH (materialize = ...)",
+                )
+            return mode
+        chosen = mode if wanted in (None, AUTO) else wanted
+        if wanted == AUTO and mode not in self.modes(bound):
+            chosen = next(m for m in (P, C) if m in self.modes(bound))
+        self.refuse(name, replace(bound, options=replace(bound.options, materialize=chosen)))
+        if chosen == C and query.status == PAUSED:
+            raise ConfigError(
+                f"the answer of {name} cannot be made while it is paused",
+                remedy=f"RESUME QUERY {name} first",
+            )
+        return chosen
+
     def modes(self, bound: BoundQuery) -> tuple[str, ...]:
         """How it could be answered, the least work in advance first."""
         if not has_snapshots(bound) or self._has_changing_tables(bound):
             return (C,)
-        return (NONE, C) if self._condition(bound.text) is None else (NONE, P, C)
+        return (NONE, C) if self._asked(bound) is None else (NONE, P, C)
 
     def _has_changing_tables(self, bound: BoundQuery) -> bool:
         tables = self.session.catalog.tables
@@ -101,22 +130,32 @@ class Standing:
         wanted = bound.options.materialize
         if query.mode:
             if query.mode == P:
-                self._use(name, query.text)
+                self._use(name, query, bound)
+        elif wanted == AUTO:
+            self.switch(name, next(m for m in (P, C) if m in self.modes(bound)), bound)
         elif wanted is not None:
-            usual = next(m for m in (P, C) if m in self.modes(bound))
-            self.switch(name, usual if wanted == AUTO else wanted)
+            self.switch(name, wanted, bound)
+        self.watch(name, bound)
 
-    def switch(self, name: str, mode: str) -> None:
+    def watch(self, name: str, bound: BoundQuery) -> None:
+        """Under `auto`, count how often it is invoked."""
+        self._looked_at.pop(name, None)
+        if bound.options.materialize == AUTO:
+            self._looked_at[name] = self.coordinator.state.epoch
+
+    def switch(self, name: str, mode: str, bound: BoundQuery) -> None:
         """Another mode from here on; the answers stay the same."""
         query, plan = self.coordinator.state.queries[name], self.coordinator.plans[name]
         self.leave(name)
         self.coordinator.drop_state(query)
         streams = [self.coordinator.state.streams[s] for s in plan.streams]
-        now = max(query.frontier, min((s.watermark for s in streams), default=query.frontier))
+        now = query.frontier
+        if query.status != PAUSED:
+            now = max(now, min((s.watermark for s in streams), default=now))
         history = SEED if mode == C else REPLAY
         given = beginning(plan, history, self.coordinator.state, now)
         begin(query, given, self.coordinator.state, self.coordinator.storage)
-        query.mode, query.decided, query.invocations = mode, self.coordinator.state.epoch, 0
+        query.mode = mode
         if mode == C:
             query.silent_until = AFTER_TIME
             packs = [p for s in streams for p in s.packs]
@@ -126,14 +165,16 @@ class Standing:
         else:
             query.frontier, query.behind = now, False
         if mode == P:
-            self._use(name, query.text)
+            self._use(name, query, bound)
+        if mode in ASLEEP:
+            self.session.sleeping.tire(name)
 
-    def _use(self, name: str, text: str) -> None:
-        key = self._key(text)
+    def _use(self, name: str, query: QueryState, bound: BoundQuery) -> None:
+        found = self._asked(bound)
+        assert found is not None
+        key = query.condition = condition_key(found)
         if key not in self.wheres.by_name:
-            found = self._condition(text)
-            assert found is not None
-            self.wheres.admit(key, text, found, REPLAY)
+            self.wheres.admit(key, query.text, found, REPLAY)
         self._users.setdefault(key, set()).add(name)
 
     def leave(self, name: str) -> None:
@@ -142,57 +183,65 @@ class Standing:
             self._forget(name)
 
     def _forget(self, name: str) -> None:
-        self._keys.pop(self.coordinator.state.queries[name].text, None)
+        query = self.coordinator.state.known(name)
+        assert query is not None
+        self._looked_at.pop(name, None)
         self.snapshots.forget(name)
-        for key, users in list(self._users.items()):
-            users.discard(name)
+        users = self._users.get(query.condition, set())
+        if name in users:
+            users.remove(name)
             if not users:
-                del self._users[key]
-                self.wheres.leave(key)
-                self.snapshots.ranked.forget(key)
+                del self._users[query.condition]
+                self.wheres.leave(query.condition)
+                self.snapshots.ranked.forget(query.condition)
 
     def decide(self) -> None:
         """Under `auto`, look every so often at how often queries are invoked."""
-        state = self.coordinator.state
-        for name, query in list(state.queries.items()):
-            known = self.session.queries.get(name) if query.mode else None
-            if known is None or known.bound.options.materialize != AUTO:
-                continue
-            epochs = state.epoch - query.decided
-            if epochs >= DECIDE_EVERY:
-                self._decide(name, query, known, query.invocations / epochs)
+        epoch = self.coordinator.state.epoch
+        while self._looked_at:
+            name, since = next(iter(self._looked_at.items()))
+            if epoch - since < DECIDE_EVERY:
+                return
+            rate = self._invoked.pop(name, 0) / (epoch - since)
+            self._decide(name, NONE if not rate else (C if rate >= OFTEN else P))
+            self._looked_at.pop(name, None)
+            self._looked_at[name] = epoch
 
-    def _decide(self, name: str, query: QueryState, known: Query, rate: float) -> None:
-        query.decided, query.invocations = self.coordinator.state.epoch, 0
-        possible = self.modes(known.bound)
-        wanted = NONE if not rate else (C if rate >= OFTEN else P)
-        if wanted in possible and wanted != query.mode:
-            self.switch(name, wanted)
+    def _decide(self, name: str, wanted: str) -> None:
+        query, known = self.coordinator.state.known(name), self.session.queries.get(name)
+        if query is None or known is None or wanted == query.mode:
+            return
+        if wanted in self.modes(known.bound):
+            self.session.unfold(name)
+            self.switch(name, wanted, known.bound)
 
     # -- answering ---------------------------------------------------------------------------
 
     def is_uncommitted(self, name: str) -> bool:
         """Whether it came, or changed, after the last commit: what is committed does not know."""
-        query = self.coordinator.state.queries.get(name)
-        known = self.coordinator.committed.get("queries", {}).get(name, {})
+        query = self.coordinator.state.known(name)
+        known = committed_query(self.coordinator.committed, name) or {}
         return query is not None and query.mode != "" and known.get("mode") != query.mode
 
     def is_behind(self, name: str) -> bool:
         """Whether it, or the condition it asks about, has still to go through the past. Answers
         are made from what is committed, so that counts."""
-        committed = self.coordinator.committed.get("queries", {})
-        if name not in committed or committed[name]["mode"] != P:
-            return name not in committed or bool(committed[name]["behind"])
-        query = self.coordinator.state.queries[name]
-        cohort = committed.get(self.wheres.by_name[self._key(query.text)].cohort)
+        committed = self.coordinator.committed
+        known = committed_query(committed, name)
+        if known is None or known["mode"] != P:
+            return known is None or bool(known["behind"])
+        query = self.coordinator.state.known(name)
+        assert query is not None
+        cohort = committed["queries"].get(self.wheres.by_name[query.condition].cohort)
         if cohort is None or cohort["behind"]:
             return True
-        return bool(cohort["frontier"] < committed[name]["frontier"])
+        return bool(cohort["frontier"] < known["frontier"])
 
     def answer(self, name: str, at: int | None) -> pa.Table:
         """The rows of the answer, at an instant or now. Files may go while they are read, and how
         the query is answered may change: then a newer state is committed."""
-        self.coordinator.state.queries[name].invocations += 1
+        if name in self._looked_at:
+            self._invoked[name] += 1
         for attempt in range(ATTEMPTS):
             try:
                 with self._answering:
@@ -202,13 +251,6 @@ class Standing:
                     raise
                 self.session.catch_up(name)
         raise AssertionError
-
-    def _key(self, text: str) -> str:
-        if text not in self._keys:
-            found = self._condition(text)
-            assert found is not None
-            self._keys[text] = condition_key(found)
-        return self._keys[text]
 
 
 def condition_key(found: StandingFilter) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -107,9 +108,10 @@ class QueryState:
     version of the query `replaces` another, its next output. A cohort (see `runtime/members.py`)
     has a `roll` of members, some of them `struck` off; a query that `was_member` has earlier
     results among theirs. A query that speaks only when it is invoked has a `mode` (see
-    `runtime/invocations.py`), since the epoch `decided`. `begun` says that there were rows before
+    `runtime/invocations.py`). `begun` says that there were rows before
     its silence ends, whether they are kept or not. `stubs` are slots whose rows are in a
-    store (see `runtime/stores.py`)."""
+    store (see `runtime/stores.py`). Of a query that sleeps (see `runtime/sleeping.py`) also its
+    `kin`, the names that it `reads`, and the `condition` that rows are asked for it under `p`."""
 
     text: str
     first_seq: int = 0
@@ -142,10 +144,11 @@ class QueryState:
     was_member: Any = None
     backfill: str = ""
     mode: str = ""
-    invocations: int = 0
-    decided: int = 0
     stubs: dict[str, str] = field(default_factory=dict)
     begun: bool = False
+    kin: str = ""
+    reads: list[str] = field(default_factory=list)
+    condition: str = ""
 
     def to_json(self, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """`before` is what it was at the last commit: most of many queries have only come further
@@ -185,20 +188,29 @@ class QueryState:
             "was_member": self.was_member,
             "backfill": self.backfill,
             "mode": self.mode,
-            "invocations": self.invocations,
-            "decided": self.decided,
             "stubs": dict(self.stubs),
             "begun": self.begun,
+            "kin": self.kin,
+            "reads": list(self.reads),
+            "condition": self.condition,
         }
+
+    def asleep_to_json(self) -> dict[str, Any]:
+        """Of a query that sleeps, and holds no state: there may be very many of them."""
+        found = {name: copy(getattr(self, name)) for name in _NAMES}
+        return {n: v for n, v in found.items() if n == "text" or v != getattr(_NEW, n)}
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> QueryState:
-        slots = {s: [StatePack.from_json(p) for p in ps] for s, ps in data["slots"].items()}
-        rest = {k: v for k, v in data.items() if k not in ("slots", "rejects")}
-        return QueryState(**rest, slots=slots, rejects=list(data["rejects"]))
+        given = data.get("slots", {})
+        slots = {s: [StatePack.from_json(p) for p in ps] for s, ps in given.items()}
+        rest = {k: v for k, v in data.items() if k in _NAMES and k != "slots"}
+        return QueryState(**rest, slots=slots)
 
 
-_REST = [f.name for f in fields(QueryState) if f.name not in ("slots", "frontier", "delivered")]
+_NEW = QueryState("")
+_NAMES = [f.name for f in fields(QueryState)]
+_REST = [n for n in _NAMES if n not in ("slots", "frontier", "delivered")]
 _all_else, _all_else_in = attrgetter(*_REST), itemgetter(*_REST)
 
 
@@ -209,7 +221,9 @@ class EngineState:
     output were committed; `versions` of tables are (from which instant, given at which clock).
     `identity` tells engines apart that write to the same place; `controlled` says how requests of
     other processes ended that have not been answered yet; members are numbered by `next_member`.
-    `stores` are the rows of windows that queries share."""
+    `stores` are the rows of windows that queries share. Queries that sleep are not among the
+    `queries`; `leaders` stand for them, by kin, and those that fell asleep, woke or went since the
+    last commit are `stirred`."""
 
     epoch: int = 0
     next_seq: int = 0
@@ -228,6 +242,9 @@ class EngineState:
     controlled: dict[str, dict[str, Any]] = field(default_factory=dict)
     next_member: int = 0
     stores: dict[str, WindowStore] = field(default_factory=dict)
+    asleep: dict[str, QueryState] = field(default_factory=dict)
+    leaders: dict[str, str] = field(default_factory=dict)
+    stirred: set[str] = field(default_factory=set)
 
     def to_json(self, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """`before` is the state as it was last committed."""
@@ -250,6 +267,19 @@ class EngineState:
             "controlled": dict(self.controlled),
             "next_member": self.next_member,
             "stores": {k: s.to_json() for k, s in self.stores.items()},
+            "asleep": self._asleep_to_json(before),
+            "leaders": dict(self.leaders),
+        }
+
+    def _asleep_to_json(self, before: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The very same as before, if nobody has stirred."""
+        known: dict[str, Any] = {} if before is None else before.get("asleep", {})
+        changed = self.asleep.keys() if before is None else self.stirred
+        if not changed:
+            return known
+        found = {name: q for name, q in known.items() if name not in changed}
+        return found | {
+            name: self.asleep[name].asleep_to_json() for name in changed if name in self.asleep
         }
 
     @staticmethod
@@ -274,7 +304,22 @@ class EngineState:
             dict(data.get("controlled", {})),
             data.get("next_member", 0),
             {k: WindowStore.from_json(s) for k, s in data.get("stores", {}).items()},
+            {n: QueryState.from_json(q) for n, q in data.get("asleep", {}).items()},
+            dict(data.get("leaders", {})),
         )
+
+    def known(self, name: str) -> QueryState | None:
+        """The state of a query, asleep or not."""
+        return self.asleep_as_awake(name) if name in self.asleep else self.queries.get(name)
+
+    def asleep_as_awake(self, name: str) -> QueryState:
+        """One that sleeps has come as far as its leader."""
+        query = self.asleep[name]
+        return replace(query, frontier=self.queries[self.leaders[query.kin]].frontier)
+
+    def texts(self) -> dict[str, str]:
+        """What each query says, by name."""
+        return {n: q.text for queries in (self.queries, self.asleep) for n, q in queries.items()}
 
     def seen_by(self, query: QueryState, stream: str) -> list[PackMeta]:
         """The packs of a stream that a query sees: those since it began."""

@@ -15,6 +15,8 @@ from thalweg.store.storage import Storage
 FOLDER = "manifests"
 FORMAT = 2
 CHECKPOINT_EVERY = 32
+MOST_CHECKPOINTS_LEFT_OUT = 8
+"""A large state of which little changes is written as a whole no later than after so many."""
 FORMAT_FILE = "format.json"
 
 State = dict[str, Any]
@@ -85,8 +87,20 @@ def commit_manifest(storage: Storage, epoch: int, old: State, new: State) -> Non
             f"epoch {epoch} was committed by somebody else",
             remedy="another engine runs on this path: stop it, or use another path",
         )
-    if epoch % CHECKPOINT_EVERY == 0:
+    if epoch % CHECKPOINT_EVERY == 0 and _whole_pays(storage):
         write_whole(storage, epoch, new)
+
+
+def _whole_pays(storage: Storage) -> bool:
+    """Whether the manifests since the last whole one are as long as it, or many."""
+    names = [n for n in storage.listing(FOLDER) if n.endswith(".json")]
+    last = max((n for n in names if n.endswith(".whole.json")), default=None)
+    if last is None:
+        return True
+    since = [n for n in names if _number(n) > _number(last)]
+    if len(since) >= MOST_CHECKPOINTS_LEFT_OUT * CHECKPOINT_EVERY:
+        return True
+    return sum(map(storage.size, since)) >= storage.size(last)
 
 
 def write_whole(storage: Storage, epoch: int, state: State) -> None:

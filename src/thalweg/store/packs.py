@@ -97,7 +97,9 @@ class Pack:
         self.name = name
         self.table = table
         self.ts: Ints = _plain(table, TIME)
-        self._keys: list[Key] = [tuple(k) for k in _metadata(table).get("keys", [])]
+        described = enumerate(_metadata(table).get("keys", []))
+        # what is said of a table is said of some of its columns, too: look which are there
+        self._keys = {tuple(k): i for i, k in described if f"__h{i}" in table.column_names}
         self._indexes: dict[Key, KeyIndex] = {}
         self._nulls: dict[str, bool] = {}
         self._in_time: tuple[Ints, Ints] | None = None
@@ -164,7 +166,7 @@ class Pack:
         return found
 
     def _stored(self, key: Key) -> KeyIndex:
-        i = self._keys.index(key)
+        i = self._keys[key]
         hashes = _plain(self.table, f"__h{i}").view(np.uint64)
         if i == 0:
             return KeyIndex(hashes, self.ts, None)
