@@ -300,3 +300,34 @@ def test_a_view_that_is_defined_anew_is_read_anew() -> None:
     last = k[-1]  # the instant of the last row is not over
     assert before == [{"n": sum(i < 3 for i in k) - (last < 3)}]
     assert after == [{"n": sum(i < 1 for i in k) - (last < 1)}]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_not_in_answers_alike(seed: int) -> None:
+    """priorart PS-13: also of rows whose partners are a relation of their own, with NULLs."""
+    rng = Random(seed)
+
+    def some(count: int) -> pa.Table:
+        keys = [None if rng.random() < 0.02 else rng.randrange(12) for _ in range(count)]
+        times = sorted(rng.randrange(60) for _ in range(count))
+        return pa.table(
+            {
+                "k": pa.array(keys, pa.int64()),
+                "ts": pa.array(times, pa.timestamp("us", "UTC")),
+            }
+        )
+
+    tables = {"a": some(20), "b": some(6)}
+    text = ("SELECT k FROM a [RANGE 50 MICROSECONDS] "
+            "WHERE k NOT IN (SELECT k FROM b [RANGE 20 MICROSECONDS])")  # fmt: skip
+    found = {}
+    for mode in ("none", "c", None):
+        made = Runner()
+        for name, table in tables.items():
+            made.stream(name, table.slice(0, 0), retain="1 hour")
+        told = "" if mode is None else f" WITH (materialize = '{mode}')"
+        query = made.query(text + told, "q")
+        made.feed(tables)
+        found[mode] = bag(query.invoke())
+    assert difference(found[None], found["none"]) is None
+    assert difference(found[None], found["c"]) is None

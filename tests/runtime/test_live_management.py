@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from thalweg.errors import ConfigError, DuplicateName, StillRead, UnknownName
+from thalweg.errors import BindError, ConfigError, DuplicateName, StillRead, UnknownName
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.runner import Runner
 
@@ -259,3 +259,35 @@ def test_a_thousand_registrations_in_one_epoch() -> None:
         wanted = [v for k, v in zip(table["k"].to_pylist(), table["v"].to_pylist(), strict=True)
                   if k == i % 4 and v > i % 9]  # fmt: skip
         assert made.queries[f"q{i}"].results()["v"].to_pylist() == wanted
+
+
+def test_case_makes_no_difference_to_names() -> None:
+    made = runner()
+    query = made.query("SELECT count(*) AS n FROM s [RANGE 9 MICROSECONDS]", "Counted")
+    feed(made, 0, 5)
+    assert made.sql("INVOKE counted").to_pylist() == [{"n": 4}]
+    made.sql("PAUSE QUERY COUNTED")
+    assert query.status == "paused"
+    made.sql("RESUME QUERY counted; ALTER QUERY counted SET WINDOW s [RANGE 1 MICROSECOND]")
+    feed(made, 5, 9)
+    assert made.sql("INVOKE COUNTED").to_pylist() == [{"n": 2}]
+    assert "[RANGE 1 µs]" in made.sql("SHOW PLANS counted")["plan"][0].as_py()
+    made.sql("CREATE VIEW Seen AS SELECT v FROM s; DROP VIEW seen; DROP QUERY counted")
+    assert query.status == "dropped"
+    assert made.sql("SHOW QUERIES").num_rows == 0
+
+
+@pytest.mark.parametrize("name", ["", "x" * 260, "\u6f22" * 60])
+def test_what_nothing_can_be_called(name: str) -> None:
+    """Files are called after it: refused before an epoch has to fail."""
+    made = runner()
+    with pytest.raises(ConfigError, match=r"must not be empty|too long"):
+        made.sql(f"CREATE QUERY `{name}` AS {FILTER}")
+
+
+@pytest.mark.parametrize(
+    "options", ["state_limit = 0", "state_limit = -1", "history = 'seed', history = 'none'"]
+)
+def test_options_that_say_nothing_sensible(options: str) -> None:
+    with pytest.raises(BindError, match=r"above 0|given twice"):
+        runner().query(f"{FILTER} WITH ({options})", "q")

@@ -269,3 +269,24 @@ def test_members_are_not_behind_for_ever() -> None:
     assert not made.session.is_behind("q")
     with pytest.raises(ConfigError, match="no current answer"):
         query.invoke()
+
+
+@pytest.mark.parametrize("how", ["PAUSE QUERY {}", "ALTER QUERY {} SET (share = 'off')",
+                                 "ALTER QUERY {} AS SELECT k FROM s WHERE k = 1"])  # fmt: skip
+def test_who_leaves_last_keeps_what_all_have_got(how: str) -> None:
+    """Results of members stay until the last who ever was one is dropped."""
+    made = runner(0)
+    queries = [made.query("SELECT k FROM s WHERE k = 1", f"q{i}") for i in range(3)]
+    made.feed({"s": rows(0, 60)})
+    before = queries[0].results()
+    assert before.num_rows
+    for query in queries:
+        made.sql(how.format(query.name))
+        for each in queries:
+            assert each.results().equals(before)
+    made.feed({"s": rows(60, 70)})
+    assert queries[2].results().slice(0, before.num_rows).equals(before)
+    made.sql("DROP QUERY q0; DROP QUERY q1")
+    assert queries[2].results().num_rows >= before.num_rows
+    made.sql("DROP QUERY q2")
+    assert not made.session.coordinator.state.outputs

@@ -159,3 +159,12 @@ def test_a_retained_view_gives_what_an_inlined_one_gives(view: str, reader: str)
     made.sql("DROP QUERY late; DROP VIEW v")
     assert "v" not in made.session.coordinator.state.streams
     assert not [n for n in made.session.coordinator.state.queries if n.startswith("__view")]
+
+
+def test_another_retention_is_another_view() -> None:
+    made = Runner()
+    made.stream("n", numbers(0, 10), retain="1 hour")
+    view = "AS SELECT ISTREAM k, v FROM n WHERE v > 3"
+    made.sql(f"CREATE VIEW rv RETAIN 30 SECONDS {view}; CREATE VIEW rv RETAIN 30 SECONDS {view}")
+    with pytest.raises(DuplicateName, match="for 30 s"):
+        made.sql(f"CREATE VIEW rv RETAIN 60 SECONDS {view}")

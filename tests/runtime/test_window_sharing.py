@@ -353,3 +353,27 @@ def test_the_last_session_closes_in_silence() -> None:
     for seconds in (1, 3, 5, 7):
         runner.tick(seconds * 1_000_000)
     assert query.results().num_rows > 0
+
+
+@pytest.mark.parametrize("step", [1, 3, 34])
+def test_sessions_that_are_looked_up_differently_share(step: int) -> None:
+    """One runs in one bucket, the other by its key: the rows that they share serve both."""
+    window = "[PARTITION BY k SESSION GAP 2 SECONDS]"
+    texts = {
+        "a": f"SELECT RSTREAM k, x FROM s {window} WHERE x > 1",
+        "b": f"SELECT k, x FROM s {window}",
+    }
+    found: dict[bool, dict[str, Any]] = {}
+    for shared in (True, False):
+        runner = Runner()
+        runner.stream("s", rows(0, 0))
+        queries = {name: runner.query(sql, name) for name, sql in texts.items()}
+        runner.session.share_windows(shared)
+        runner.feed({"s": rows(0, 6)})
+        for at in range(6, 40, step):
+            runner.feed({"s": rows(at, min(40, at + step))})
+        runner.close()
+        assert {q.status for q in queries.values()} == {"running"}
+        found[shared] = {name: from_table(q.results()) for name, q in queries.items()}
+    for name in texts:
+        assert difference(found[False][name], found[True][name]) is None
