@@ -343,3 +343,57 @@ def test_the_epoch_is_for_those_who_gather_only() -> None:
     assert EPOCH not in query.results().column_names
     assert EPOCH not in query.invoke().column_names
     assert EPOCH not in Results(runner.storage, "counts").rows(1, 40).column_names
+
+
+def test_one_that_cannot_be_gathered_does_not_hinder_others() -> None:
+    """Whoever has been tried is tried again after the others."""
+    runner = made(4)
+    for name in ("a", "b"):
+        runner.query("SELECT ISTREAM k, v FROM s", name)
+    real = runner.session.coordinator._aside.take
+    runner.session.coordinator._aside.take = lambda jobs: [  # type: ignore[method-assign]
+        j for j in real(jobs) if getattr(j, "name", None) != "a"
+    ]
+    fed(runner, range(60))
+    assert len(keys_of(outputs_of(runner), "a")) >= 59
+    assert len(keys_of(outputs_of(runner), "b")) < 20
+
+
+def test_a_function_of_another_type_does_not_stop_it() -> None:
+    storage = made(4).storage
+    for returns, epochs in (("BIGINT", range(6)), ("DOUBLE", range(6, 40))):
+        runner = made(4, storage=storage)
+        runner.function("f", lambda v: v * 2, returns)
+        query = runner.query("SELECT ISTREAM k, f(v) AS w FROM s", "q")
+        fed(runner, epochs)
+        runner.session.coordinator.save(10**6)
+    assert len(keys_of(outputs_of(runner), "q")) < 12
+    whole = made(NEVER)
+    expected = whole.query("SELECT ISTREAM k, v * 2.0 AS w FROM s", "q")
+    fed(whole, range(40))
+    found = [query.results().select(["k", "w", "__ts"]), expected.results()]
+    kept = [
+        t.sort_by([("__ts", "ascending"), ("k", "ascending"), ("w", "ascending")]) for t in found
+    ]
+    assert kept[0].to_pylist() == kept[1].to_pylist()
+
+
+def test_a_file_that_stays_missing_is_told_while_epochs_go_on() -> None:
+    """A newer commit that names it, too, is no reason to look for it again and again."""
+    runner = made(NEVER)
+    query = runner.query(QUERIES["each"], "each")
+    fed(runner, range(4))
+    lost = next(iter(outputs_of(runner).values()))[0][0]
+    real, tried = runner.storage.read_table, []
+
+    def read_table(name: str) -> pa.Table:
+        if name == lost:
+            tried.append(name)
+            fed(runner, range(3 + len(tried), 4 + len(tried)))  # and something is committed
+            raise FileNotFoundError(name)
+        return real(name)
+
+    runner.session.storage = SimpleNamespace(read_table=read_table)
+    with pytest.raises(FileNotFoundError):
+        query.results()
+    assert len(tried) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,6 @@ import pyarrow.compute as pc
 
 from thalweg.exec.expressions import UserFunction
 from thalweg.store.packs import TIME, PackCache, PackMeta, fresh_name, write_pack
-from thalweg.store.storage import Storage
 
 EPOCH = "__epoch"
 
@@ -46,19 +46,30 @@ def gather(
 ) -> GatherResult:
     # read past the cache: these packs are about to go
     tables = [_with_epoch(rows_of(cache.storage, packs), epoch) for epoch, packs in task.parts]
-    whole = pa.concat_tables(tables).combine_chunks()
+    # a function may have been registered again with another type
+    whole = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
     meta = write_pack(cache.storage, fresh_name(task.prefix, "out"), whole)
     return GatherResult(task.name, task.keys, tuple(p.name for p in task.packs), meta)
 
 
-def rows_of(storage: Storage, packs: Sequence[PackMeta], first: int = 0, last: int = 0) -> pa.Table:
-    """Output under one key as it was put out: epoch by epoch, and in the order of time. Of what has
-    been gathered only epochs `first` to `last`, if they are given."""
+class Readable(Protocol):
+    """Where packs can be read."""
+
+    def read_table(self, name: str) -> pa.Table: ...
+
+
+def rows_of(storage: Readable, packs: Sequence[PackMeta]) -> pa.Table:
+    """Output under one key as it was put out: epoch by epoch, and in the order of time."""
     tables = [storage.read_table(p.name) for p in packs]
     if EPOCH not in tables[0].column_names:
         return pa.concat_tables(tables).sort_by([(TIME, "ascending")])
     (table,) = tables
-    if not last:
+    return table
+
+
+def of_epochs(table: pa.Table, first: int, last: int) -> pa.Table:
+    """Rows that were put out in these epochs, if they have been gathered with others."""
+    if EPOCH not in table.column_names:
         return table
     epochs = table.column(EPOCH)
     wanted = pc.and_(pc.greater_equal(epochs, first), pc.less_equal(epochs, last))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from thalweg.errors import SinkFailed
+from thalweg.runtime.outputs import key_of
 from thalweg.runtime.queries import DROPPED, Query
 from thalweg.runtime.session import Session
 from thalweg.store.packs import PackMeta
@@ -66,10 +67,10 @@ class Delivery:
         if not query.sinks or delivered == last:
             return []
         outputs = self.session.coordinator.state.outputs
-        return [e for e in range(delivered + 1, last + 1) if f"{query.name}/{e}" in outputs]
+        return [e for e in range(delivered + 1, last + 1) if key_of(query.name, e, e) in outputs]
 
     def _output(self, query: Query, epoch: int) -> pa.Table:
-        described = self.session.coordinator.state.outputs[f"{query.name}/{epoch}"]
+        described = self.session.coordinator.state.outputs[key_of(query.name, epoch, epoch)]
         packs = [PackMeta.from_json(p) for p in described]
         return self.session.output_of(query.schema, packs)
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from thalweg.errors import ConfigError, PathError, UnknownName, did_you_mean
-from thalweg.exec.gather import rows_of
+from thalweg.exec.gather import of_epochs, rows_of
 from thalweg.exec.many.roll import NAME
 from thalweg.runtime.outputs import epochs_of, keys_of
 from thalweg.runtime.state import EngineState, QueryState
@@ -55,18 +55,17 @@ class Results:
 
     def rows(self, first: int, last: int) -> pa.Table:
         """The output of these epochs, wherever it lies by now."""
-        schema = self.schema()
 
         def read() -> pa.Table:
             state, query = self._state()
             self._refuse_forgotten(query, first)
-            outputs = state.outputs
+            outputs, schema = state.outputs, read_schema(query.schema)
             tables = [schema.empty_table()]
             for key in keys_of(outputs, self.query):
                 begin, end = epochs_of(key)
                 if begin <= last and end >= first:
                     packs = [PackMeta.from_json(p) for p in outputs[key]]
-                    found = with_times(rows_of(self.storage, packs, first, last))
+                    found = with_times(of_epochs(rows_of(self.storage, packs), first, last))
                     tables.append(found.select(schema.names).cast(schema))
             return pa.concat_tables(tables)
 

@@ -39,6 +39,8 @@ MOST_REJECTS = 256 << 20
 """Bytes of rejects that are read and written at once, at most."""
 MOST_KEYS = 64
 """So much goes into one pack at a time: an epoch may have to wait for it."""
+MOST_STRETCHES = 16
+"""So many packs are made of a query's output at a time, where very much has piled up."""
 
 
 class Gathering:
@@ -75,28 +77,29 @@ class Gathering:
         named = epochs_named(self.state.outputs)
         self.state.clocks = {e: c for e, c in self.state.clocks.items() if e in named}
         for name, own in keys.items():
-            chosen = self._chosen(name, sorted(own, key=epochs_of))
-            if chosen:  # and what was gathered before may be next
-                yield self._task(name, chosen)
-            else:
-                del self._fresh[name]
+            fresh = self._fresh.pop(name)
+            tasks = [self._task(name, s) for s in self._chosen(name, sorted(own, key=epochs_of))]
+            if tasks:  # what was gathered may be next, but after the others
+                self._fresh[name] = fresh
+            yield from tasks
 
-    def _chosen(self, name: str, keys: Sequence[str]) -> Sequence[str]:
+    def _chosen(self, name: str, keys: Sequence[str]) -> list[Sequence[str]]:
         """Neighbours that are worth gathering, among what has been handed to sinks."""
         query = self.state.queries.get(name)
         if query is not None:
             keys = [k for k in keys if last_epoch_of(k) <= query.delivered]
         sizes = [sum(p[2] for p in self.state.outputs[k]) for k in keys]
         begin = 0
-        while begin < len(keys):
+        found: list[Sequence[str]] = []
+        while begin < len(keys) and len(found) < MOST_STRETCHES:
             stop, is_closed = self._stretch(keys, sizes, begin)
             some = sizes[begin:stop]
             # what is rewritten again and again must at least double each time
             pays = len(some) >= self.fewest // 2 and 2 * max(some) <= sum(some)
             if len(some) > 1 and (is_closed or pays):
-                return keys[begin:stop]
-            begin = stop if is_closed else begin + 1
-        return ()
+                found.append(keys[begin:stop])
+            begin = stop if is_closed or pays else begin + 1
+        return found
 
     def _stretch(self, keys: Sequence[str], sizes: Sequence[int], begin: int) -> tuple[int, bool]:
         """How far from a key on all go into one pack, and whether nothing can be added to them."""

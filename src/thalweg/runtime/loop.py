@@ -21,6 +21,10 @@ T = TypeVar("T")
 PATIENCE = 0.2
 
 
+class LoopEnded(RuntimeError):
+    """No epoch follows that could begin with a change."""
+
+
 class EpochLoop:
     """Runs epochs in this thread (`drain`) or in the background."""
 
@@ -77,7 +81,7 @@ class EpochLoop:
 
     def between_epochs(self, action: Callable[[], T]) -> T:
         """Let the next epoch begin with a change, and wait for its commit; whoever is called by
-        the loop itself is between two epochs."""
+        the loop itself is between two epochs. If none follows, nothing has been done."""
         if threading.current_thread() is self._runs_in:
             return action()
         future = self.session.coordinator.post(action)
@@ -87,7 +91,7 @@ class EpochLoop:
                 return found
             except TimeoutError:
                 if self._ended.is_set() and future.cancel():
-                    return action()
+                    raise LoopEnded from None
 
     def close(self) -> None:
         """Time moves just past the largest timestamp seen; later expiries are not emitted."""
@@ -140,7 +144,7 @@ class EpochLoop:
         return self._awake
 
     def end(self) -> None:
-        """No epoch follows: whoever waits for one goes on without."""
+        """No epoch follows."""
         self._ended.set()
 
     def stop(self) -> None:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from thalweg.errors import ConfigError, UnknownName, did_you_mean
 from thalweg.exec.emit import SIGN
 from thalweg.exec.frame import BEFORE_TIME
-from thalweg.exec.gather import rows_of
+from thalweg.exec.gather import Readable, rows_of
 from thalweg.exec.many.sets import wanted_by
 from thalweg.plan.bounded import verdict
 from thalweg.plan.logical import EmitKind, format_instant
@@ -40,6 +40,24 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class Files:
+    """Files as they are read, each once, and the last one that was missing."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.missing = ""
+        self._storage = storage
+        self._read: dict[str, pa.Table] = {}
+
+    def read_table(self, name: str) -> pa.Table:
+        try:
+            if name not in self._read:
+                self._read[name] = self._storage.read_table(name)
+        except FileNotFoundError:
+            self.missing = name
+            raise
+        return self._read[name]
+
+
 class Outcomes:
     """The part of `Session` that looks at what is committed."""
 
@@ -52,25 +70,29 @@ class Outcomes:
     sleeping: Sleeping
 
     def results_of(self, name: str) -> pa.Table:
-        return self._settled(lambda committed: self._results_in(committed, name))
+        return self._settled(lambda committed, files: self._results_in(committed, files, name))
 
-    def _settled(self, read: Callable[[State], T]) -> T:
-        """From what is committed. Files that go while they are read go after a newer commit."""
+    def _settled(self, read: Callable[[State, Files], T]) -> T:
+        """From what is committed. Files that go while they are read go after a newer commit, which
+        does not name them; what has been read need not be read again."""
+        files = Files(self.storage)
         while True:
-            committed = self.coordinator.committed
+            committed, missing = self.coordinator.committed, files.missing
             try:
-                return read(committed)
+                return read(committed, files)
             except FileNotFoundError:
-                if self.coordinator.committed is committed:
+                if committed is self.coordinator.committed or files.missing == missing:
                     raise
 
-    def _results_in(self, committed: State, name: str) -> pa.Table:
+    def _results_in(self, committed: State, files: Files, name: str) -> pa.Table:
         schema = self.queries[name].schema
-        tables = self._as_member(committed, name, schema)
-        tables += [self.output_of(schema, packs) for packs in put_out(committed, name)]
+        tables = self._as_member(committed, files, name, schema)
+        tables += [_output(files, schema, packs) for packs in put_out(committed, name)]
         return pa.concat_tables(tables) if tables else schema.empty_table()
 
-    def _as_member(self, committed: State, name: str, schema: pa.Schema) -> list[pa.Table]:
+    def _as_member(
+        self, committed: State, files: Files, name: str, schema: pa.Schema
+    ) -> list[pa.Table]:
         """What a query got, or once got, together with others."""
         membership = self._membership(name)
         if membership is None:
@@ -80,7 +102,7 @@ class Outcomes:
         for packs in put_out(committed, self.members.outputs(stream)):
             found = []
             for pack in packs:
-                table = self.storage.read_table(pack.name)
+                table = files.read_table(pack.name)
                 rows = wanted_by(table, number)
                 if len(rows):
                     found.append(
@@ -100,7 +122,7 @@ class Outcomes:
 
     def output_of(self, schema: pa.Schema, packs: Sequence[PackMeta]) -> pa.Table:
         """The output of an epoch, or of several that have been gathered, in time order."""
-        return with_times(rows_of(self.storage, packs)).select(schema.names).cast(schema)
+        return _output(self.storage, schema, packs)
 
     def answer_of(self, name: str, at: int | None = None) -> Answer:
         """What a relation's changes up to an instant add up to (None: all that is committed)."""
@@ -111,9 +133,9 @@ class Outcomes:
                 f"query {name} emits {kind}: it has no current answer",
                 remedy=f"register it without {kind}; results() has what it emitted",
             )
-        return self._settled(lambda committed: self._answer_in(committed, query, at))
+        return self._settled(lambda now, files: self._answer_in(now, files, query, at))
 
-    def _answer_in(self, committed: State, query: Query, at: int | None) -> Answer:
+    def _answer_in(self, committed: State, files: Files, query: Query, at: int | None) -> Answer:
         """From one committed state: what is folded into the base leaves the results."""
         name = query.name
         described = committed.get("queries", {}).get(name, {})
@@ -126,8 +148,8 @@ class Outcomes:
             )
         answer = Answer(query.schema)
         for pack in described.get("base", ()):
-            answer.add(self.storage.read_table(pack[0]))
-        changes = self._results_in(committed, name)
+            answer.add(files.read_table(pack[0]))
+        changes = self._results_in(committed, files, name)
         if at is not None:
             limit = pa.scalar(at, pa.int64()).cast(pa.timestamp("us", "UTC"))
             changes = changes.filter(pc.less_equal(changes.column(TIME), limit))
@@ -168,19 +190,14 @@ class Outcomes:
         return answer
 
     def rejects_of_query(self, name: str) -> pa.Table:
-        return self._settled(lambda committed: self._rejects(committed, "queries", name))
+        return self._settled(lambda now, files: _rejects(now, files, "queries", name))
 
     def rejects(self, stream: str) -> pa.Table:
         """Rows of a stream that were late, had no time, or lay too far ahead, with the reason."""
         known = {*self.coordinator.catalog.streams, *self.coordinator.state.streams}
         if stream not in known:
             raise UnknownName(f"unknown stream {stream}", remedy=did_you_mean(stream, known))
-        return self._settled(lambda committed: self._rejects(committed, "streams", stream))
-
-    def _rejects(self, committed: State, kind: str, name: str) -> pa.Table:
-        described = committed.get(kind, {}).get(name, {})
-        packs = metas(described.get("rejects", []))
-        return _concatenated([self.storage.read_table(p.name) for p in packs])
+        return self._settled(lambda now, files: _rejects(now, files, "streams", stream))
 
     def kept_rows(self, stream: str) -> int:
         """Rows that windows or RETAIN still reach; a pack may hold older ones for a while."""
@@ -266,6 +283,16 @@ def output_schema(bound: BoundQuery) -> pa.Schema:
     if bound.root.kind is EmitKind.RELATION:
         fields.append(pa.field(SIGN, pa.int8()))
     return pa.schema(fields)
+
+
+def _output(files: Readable, schema: pa.Schema, packs: Sequence[PackMeta]) -> pa.Table:
+    return with_times(rows_of(files, packs)).select(schema.names).cast(schema)
+
+
+def _rejects(committed: State, files: Files, kind: str, name: str) -> pa.Table:
+    described = committed.get(kind, {}).get(name, {})
+    packs = metas(described.get("rejects", []))
+    return _concatenated([files.read_table(p.name) for p in packs])
 
 
 def put_out(committed: State, name: str) -> list[list[PackMeta]]:

@@ -216,9 +216,10 @@ _all_else, _all_else_in = attrgetter(*_REST), itemgetter(*_REST)
 
 @dataclass(slots=True)
 class EngineState:
-    """Everything hard. `outputs` is keyed `query/epoch`; `sources` holds the last batch taken in
-    from each ingest query; `groups` describes the ingest groups; `clocks` says when epochs with
-    output were committed; `versions` of tables are (from which instant, given at which clock).
+    """Everything hard. Keys of `outputs` are those of `runtime/outputs.py`; `sources` holds the
+    last batch taken in from each ingest query; `groups` describes the ingest groups; `clocks` says
+    when epochs with output were committed; `versions` of tables are (from which instant, given at
+    which clock).
     `identity` tells engines apart that write to the same place; `controlled` says how requests of
     other processes ended that have not been answered yet; members are numbered by `next_member`.
     `stores` are the rows of windows that queries share. Queries that sleep are not among the

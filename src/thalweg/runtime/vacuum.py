@@ -97,6 +97,7 @@ def plan_vacuum(storage: Storage, results_before: int | None, clock: int) -> Vac
 
 def carry_out(storage: Storage, plan: VacuumPlan) -> None:
     """First the commits, then the deletions: nothing that is referred to is ever missing."""
+    manifest.check_format(storage)  # what follows is written as of this version
     after = _with_answers(storage, plan) if plan.is_commit else plan.after
     if plan.is_commit:
         manifest.commit_manifest(storage, plan.epoch, plan.before, after)
@@ -127,8 +128,7 @@ def _without_results(
             forgotten = max(query["forgotten"], last_epoch_of(key))
             queries[owner_of(key)] = {**query, "forgotten": forgotten}
     after = {**before, "outputs": outputs, "clocks": clocks, "queries": queries}
-    waited_for = {last_epoch_of(key) for key in kept if not key.startswith(WHERES)}
-    return after, gone, len(waited_for)
+    return after, gone, _epochs([key for key in kept if not key.startswith(WHERES)])
 
 
 def _is_seen(state: manifest.State, key: str, ahead: Mapping[str, int]) -> bool:

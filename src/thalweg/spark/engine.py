@@ -218,11 +218,12 @@ class Engine(Inputs):
 
     def stop(self) -> None:
         """Stop ingest, finish the epoch under way, keep everything for the next start."""
-        loop, self._loop = self._loop, None
+        loop = self._loop
         self._log.stop()
         self._stop_ingest()
         if loop is not None:
             loop.stop()
+            self._loop = None  # only now may changes be made without it
             self._stop_ingest()  # what the last epoch may have started
         self._log.resume()
         if loop is not None and loop.failure is not None:
@@ -360,6 +361,7 @@ class Engine(Inputs):
             elif not one.start_beside_others(self._available_now):
                 # a later run need not bring what has never been read
                 del self.session.coordinator.state.groups[str(one.number)]
+                self.session.coordinator.save(wall_clock())
 
     def _ingest_finished(self) -> bool:
         if any(pusher.is_active for pusher in self._pushers):

@@ -18,7 +18,7 @@ from thalweg.plan.logical import instant_of
 from thalweg.runtime.clock import wall_clock
 from thalweg.runtime.history import history
 from thalweg.runtime.logwriter import LogWriter
-from thalweg.runtime.loop import EpochLoop
+from thalweg.runtime.loop import EpochLoop, LoopEnded
 from thalweg.runtime.pushing import PushInput, from_items, from_table
 from thalweg.runtime.session import Session
 from thalweg.runtime.shapes import Duration, arrow_fields, make_stream, normalized
@@ -199,7 +199,11 @@ class Inputs:
             loop = self._loop
             if loop is None:
                 return action()
-        return loop.between_epochs(action)
+        try:
+            return loop.between_epochs(action)
+        except LoopEnded:
+            with self._starting:  # one after the other
+                return action()
 
     def _refuse_while_running(self, what: str) -> None:
         if self._loop is not None:
