@@ -142,3 +142,23 @@ def test_nobody_knows_the_future() -> None:
         with pytest.raises(ConfigError, match=r"knows nothing of|only the current answer"):
             made.queries[name].invoke(1000)
     assert made.queries["bystander"].invoke(20).to_pylist() == [{"n": 21}]
+
+
+@pytest.mark.parametrize("mode", [None, "none", "c", "auto"])
+def test_a_stream_that_is_behind_loses_no_row(mode: str | None) -> None:
+    """A query that has come further by another stream waits for this one; its rows are not late,
+    for nobody."""
+    made = Runner()
+    for name in ("fast", "slow"):
+        made.stream(name, rows(0, 0), retain="1 hour")
+    told = "" if mode is None else f" WITH (materialize = '{mode}')"
+    text = "SELECT v FROM {} [RANGE 9 MICROSECONDS] WHERE v > 3"
+    made.query(text.format("fast") + told, "q")
+    filter_ = made.query("SELECT ISTREAM v FROM slow", "filter")
+    made.feed({"fast": rows(0, 100), "slow": rows(0, 40)})
+    made.queries["q"].alter(text.format("slow") + told)
+    for at in range(40, 140, 10):
+        made.feed({"slow": rows(at, at + 10)})
+    assert made.session.coordinator.state.streams["slow"].late == 0
+    assert filter_.results().num_rows == 139
+    assert answer(made) == sorted(t % 10 for t in range(129, 139) if t % 10 > 3)

@@ -290,3 +290,68 @@ def test_who_leaves_last_keeps_what_all_have_got(how: str) -> None:
     assert queries[2].results().num_rows >= before.num_rows
     made.sql("DROP QUERY q2")
     assert not made.session.coordinator.state.outputs
+
+
+def test_members_come_back() -> None:
+    """A thousand thresholds are changed: they are matched by one index again, two epochs later."""
+    made = runner(0)
+    for i in range(40):
+        made.query(f"SELECT k, n FROM s WHERE n > {i}", f"q{i}")
+    made.feed({"s": rows(0, 20)})
+    for i in range(0, 40, 2):
+        made.sql(f"ALTER QUERY q{i} AS SELECT k, n FROM s WHERE n > {i + 50}")
+    made.sql("PAUSE QUERY q1; PAUSE QUERY q3; ALTER QUERY q5 SET (share = 'off')")
+    for at in (20, 30, 40):
+        made.feed({"s": rows(at, at + 10)})
+    own = {n for n in made.session.coordinator.state.queries if not n.startswith("__")}
+    assert own == {"q1", "q3", "q5"}
+    made.sql("RESUME QUERY q1")
+    for at in (50, 60, 70):
+        made.feed({"s": rows(at, at + 10)})
+    own = {n for n in made.session.coordinator.state.queries if not n.startswith("__")}
+    assert own == {"q3", "q5"}
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_members_come_and_go_as_they_please(seed: int) -> None:
+    """priorart C2, C3, PS-7: however often a query leaves others and comes back, each row is judged
+    by one version of it; each has a twin that always runs by itself."""
+    rng = Random(seed)
+    made = Runner(share_from=0, buckets=rng.choice((1, 2)), gather_from=4)
+    made.stream("s", rows(0, 0), retain=rng.choice((None, "1 hour")))
+    alive: list[str] = []
+    back = 0
+    for step in range(50):
+        for _ in range(rng.randrange(3)):
+            text = f"SELECT k, n FROM s WHERE n > {rng.randrange(-3, 3)}"
+            what = rng.choice(("come", "come", "alter", "alter", "pause", "resume", "drop"))
+            name = rng.choice(alive) if alive else ""
+            if what == "come" or not alive:
+                name = f"q{step}_{rng.randrange(1000)}"
+                made.query(text, name)
+                made.query(f"{text} WITH (share = 'off')", f"twin_{name}")
+                alive.append(name)
+            elif what == "alter":
+                made.queries[name].alter(text)
+                made.queries[f"twin_{name}"].alter(f"{text} WITH (share = 'off')")
+            else:
+                for each in (name, f"twin_{name}"):
+                    made.sql(f"{what.upper()} QUERY {each}")
+                if what == "drop":
+                    alive.remove(name)
+        made.feed({"s": rows(4 * step, 4 * step + 4)})
+        if rng.random() < 0.15:
+            made.restart()
+        back = max(back, len(made.session.coordinator.state.returned))
+        for name in alive:
+            one, two = (made.queries[n].results() for n in (name, f"twin_{name}"))
+            assert one.column("__ts").to_pylist() == sorted(one.column("__ts").to_pylist())
+            problem = difference(from_table(two), from_table(one))
+            assert problem is None, f"{name} in step {step}\n{problem}"
+    assert back > 0
+    for name in alive:
+        made.sql(f"DROP QUERY {name}; DROP QUERY twin_{name}")
+    state = made.session.coordinator.state
+    assert not state.outputs
+    assert not state.returned
+    assert not [n for n in state.queries if n.startswith("__")]

@@ -100,9 +100,10 @@ class Advancing:
             if close and state.rows:
                 state.watermark = max(state.watermark, state.max_ts + 1)
         for name, frontier in frontiers.items():
-            plan = self.plans[name]
-            for i in plan.stream_leaves:
-                state = self.state.streams[plan.leaves[i].relation]
+            if frontier == self.state.queries[name].frontier:
+                continue  # it may have come further by other streams, which it has read before
+            for stream in self.plans[name].streams:
+                state = self.state.streams[stream]
                 state.watermark = max(state.watermark, frontier)
 
 

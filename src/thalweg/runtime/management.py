@@ -82,11 +82,10 @@ class Management(Declaring):
     def _dropped_query(self, name: str) -> None:
         self.known_query(name)
         self._refuse_while_read(name, "dropped")
-        if name in self.members.by_name:
-            self.members.leave(name)
-        else:
+        is_member = name in self.members.by_name
+        self.members.dropped(name)
+        if not is_member:
             self.standing.leave(name)
-            self.members.left_for_good(self.known_state(name))
             if not self.sleeping.drop(name):
                 self.coordinator.remove_query(name)
         del self.queries[name]

@@ -3,13 +3,14 @@
 A *cohort* is an internal query over the whole stream with a roll of members (`exec/many`); it has a
 frontier, a past and a state like any other. Members that come at one boundary form a cohort of
 their own, which goes through the past they asked for; when it has come as far as the stream's
-first cohort, the two become one. A member that is paused or altered leaves for a query of its own.
+first cohort, the two become one. A member that is paused or altered leaves for a query of its own;
+when that runs again as far as the first cohort, and only filters, it comes back under a new number.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,11 +32,13 @@ from thalweg.plan.query import QueryOptions
 from thalweg.plan.standing import StandingFilter, standing_filter
 from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.coverage import COMPLETE, coverage
-from thalweg.runtime.state import RUNNING, QueryState
+from thalweg.runtime.state import RUNNING, Described, QueryState
 
 MOST_PACKS = 8
 MOST_STRUCK = 1_000
-Membership = tuple[int, str, list[tuple[str, str]]]
+Membership = Sequence[Any]
+"""What must be known to read a member's results: its number, its stream, and by their names the
+columns that it takes from that."""
 Planner = Callable[[str, str], QueryPlan]
 """From what cohorts are about (a stream, or a join by its key) and a member's text to a plan."""
 Bound = Callable[[str], StandingFilter | None]
@@ -136,9 +139,7 @@ class Members:
         key = (found.stream, history)
         if key not in self._coming:
             self._coming[key] = _Coming(self._planned(found.stream, text))
-        state = self.coordinator.state
-        number = state.next_member
-        state.next_member += 1
+        number = self._number()
         self._coming[key].entries.append(Entry(number, name, text, text, found))
         member = Member(number, name, text, text, f"{self.kind}{found.stream}:")
         self.by_name[name] = member
@@ -162,12 +163,9 @@ class Members:
         cohort = f"{self.kind}{stream}:{entries[0].id}"
         options = QueryOptions(history=history)
         coordinator.add_query(cohort, entries[0].text, plan, options)
-        query = coordinator.state.queries[cohort]
-        meta = write_roll(coordinator.storage, self._file(stream), entries)
-        query.roll = [meta.to_json()]
+        self._enter(cohort, entries)
         for entry in entries:
             self.by_name[entry.name].cohort = cohort
-            self._ask(cohort, entry.filter.rest)
 
     def _file(self, stream: str) -> str:
         epoch = self.coordinator.state.epoch + 1
@@ -176,11 +174,58 @@ class Members:
     def _ask(self, cohort: str, rest: Iterable[Expr]) -> None:
         self.coordinator.rest.setdefault(cohort, {}).update({str(e): e for e in rest})
 
-    def as_left(self, member: Member, plan: QueryPlan) -> Membership:
-        """What must be known of a membership to read its results."""
+    def memberships(self, member: Member, plan: QueryPlan) -> list[Described]:
+        """Those of a member that it had before, and the one it has."""
         found = standing_filter(plan)
         assert found is not None
-        return member.id, member.stream, list(found.columns)
+        now = [member.id, member.stream, [list(c) for c in found.columns]]
+        return [*self.coordinator.state.returned.get(member.name, ()), now]
+
+    def take_back(self, coming: Iterable[tuple[str, StandingFilter]]) -> None:
+        """Queries that have left and now go with the first cohort of their stream again."""
+        entries: dict[str, list[Entry]] = {}
+        for name, found in coming:
+            cohort = self._first(found.stream) or self._founded_by(name, found.stream)
+            query = self.coordinator.state.queries[name]
+            if self._go_together(cohort, name):
+                entry = Entry(self._number(), name, query.text, query.created, found)
+                entries.setdefault(cohort, []).append(entry)
+        for cohort, some in entries.items():
+            self._enter(cohort, some)
+            for entry in some:
+                self.by_name[entry.name] = Member(
+                    entry.id, entry.name, entry.text, entry.created, cohort
+                )
+                state = self.coordinator.state
+                state.returned[entry.name] = state.queries[entry.name].was_member
+                self.coordinator.hand_over(entry.name)
+
+    def _founded_by(self, name: str, stream: str) -> str:
+        """A cohort that has come as far as a query, which may be its first member."""
+        coordinator = self.coordinator
+        query, cohort = coordinator.state.queries[name], f"{self.kind}{stream}:{self._number()}"
+        coordinator.state.queries[cohort] = query.as_far(query.text)
+        plan = self._planned(stream, query.text)
+        coordinator.replan(cohort, plan, QueryOptions())
+        return cohort
+
+    def _first(self, stream: str) -> str | None:
+        """The cohort of a stream that others join."""
+        running = (c for c, q in self.cohorts() if q.status == RUNNING)
+        return next((c for c in running if stream_of(c) == stream), None)
+
+    def _enter(self, cohort: str, entries: Sequence[Entry]) -> None:
+        """Write lines into a cohort's roll."""
+        query = self.coordinator.state.queries[cohort]
+        name = self._file(stream_of(cohort))
+        query.roll.append(write_roll(self.coordinator.storage, name, entries).to_json())
+        for entry in entries:
+            self._ask(cohort, entry.filter.rest)
+
+    def _number(self) -> int:
+        state = self.coordinator.state
+        state.next_member += 1
+        return state.next_member - 1
 
     def leave(self, name: str) -> Member:
         """Strike a member off."""
@@ -201,18 +246,24 @@ class Members:
         self.coordinator.remove_query(cohort)
         self.coordinator.rest.pop(cohort, None)
 
-    def left_for_good(self, query: QueryState) -> None:
-        """One that may have been a member is dropped."""
-        if query.was_member is not None:
-            self._left.add(query.was_member[1])
+    def dropped(self, name: str) -> None:
+        """A query that is, or was, a member is gone for good."""
+        state = self.coordinator.state
+        if name in self.by_name:
+            self.leave(name)
+            self.coordinator.forget_outputs(name)
+        was_member = state.queries[name].was_member if name in state.queries else []
+        for _, stream, _ in (*was_member, *state.returned.pop(name, ())):
+            self._left.add(stream)
 
     def _forget_results(self) -> None:
         """The results of a stream go with the last of those who were ever members."""
         left, self._left = self._left, set()
         if left:
             wanted = {stream_of(c) for c, _ in self.cohorts()}
-            for query in self.coordinator.state.queries.values():
-                wanted |= {query.was_member[1]} if query.was_member is not None else set()
+            state = self.coordinator.state
+            former = [*state.returned.values(), *(q.was_member for q in state.queries.values())]
+            wanted |= {stream for some in former for _, stream, _ in some}
             for stream in left - wanted:
                 self.coordinator.forget_outputs(self.outputs(stream))
 

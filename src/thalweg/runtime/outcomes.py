@@ -86,17 +86,17 @@ class Outcomes:
 
     def _results_in(self, committed: State, files: Files, name: str) -> pa.Table:
         schema = self.queries[name].schema
-        tables = self._as_member(committed, files, name, schema)
-        tables += [_output(files, schema, packs) for packs in put_out(committed, name)]
-        return pa.concat_tables(tables) if tables else schema.empty_table()
+        memberships = self._memberships(name)
+        parts = [self._as_member(committed, files, one, schema) for one in memberships]
+        parts.append([_output(files, schema, packs) for packs in put_out(committed, name)])
+        whole = pa.concat_tables([schema.empty_table(), *(t for part in parts for t in part)])
+        # who has come and gone has put out in turns
+        return whole.sort_by([(TIME, "ascending")]) if len(memberships) > 1 else whole
 
     def _as_member(
-        self, committed: State, files: Files, name: str, schema: pa.Schema
+        self, committed: State, files: Files, membership: Membership, schema: pa.Schema
     ) -> list[pa.Table]:
-        """What a query got, or once got, together with others."""
-        membership = self._membership(name)
-        if membership is None:
-            return []
+        """What a query got together with others."""
         number, stream, columns = membership
         tables = []
         for packs in put_out(committed, self.members.outputs(stream)):
@@ -112,13 +112,12 @@ class Outcomes:
                 tables.append(_projected(pa.concat_tables(found), columns, schema))
         return tables
 
-    def _membership(self, name: str) -> Membership | None:
-        """Its number, its stream, and the columns it takes from that."""
+    def _memberships(self, name: str) -> Sequence[Membership]:
+        """What it is, or once was, a member of."""
         member = self.members.by_name.get(name)
         if member is None:
-            known: Membership | None = self.coordinator.state.queries[name].was_member
-            return known
-        return self.members.as_left(member, self.queries[name].plan)
+            return self.coordinator.state.queries[name].was_member
+        return self.members.memberships(member, self.queries[name].plan)
 
     def output_of(self, schema: pa.Schema, packs: Sequence[PackMeta]) -> pa.Table:
         """The output of an epoch, or of several that have been gathered, in time order."""

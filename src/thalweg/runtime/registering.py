@@ -91,6 +91,12 @@ class Registering:
         self.limits.pop(name, None)
         self.forget_plan(name)
 
+    def hand_over(self, name: str) -> None:
+        """A query is run by another from here on; what it has put out stays."""
+        del self.state.queries[name]
+        self.limits.pop(name, None)
+        self.forget_plan(name)
+
     def forget_plan(self, name: str) -> None:
         """A query no longer goes with the epochs."""
         self.plans.pop(name, None)

@@ -59,6 +59,7 @@ from thalweg.runtime.sinks import ConsoleSink, FilesSink, FunctionSink, Sink, Ta
 from thalweg.runtime.sleeping import Sleeping
 from thalweg.runtime.standing import AUTO, Standing
 from thalweg.runtime.state import FILTERS, RUNNING, P, QueryState
+from thalweg.store.leases import followed
 from thalweg.store.storage import Storage
 
 T = TypeVar("T")
@@ -81,6 +82,7 @@ class Session(Outcomes, Management):
     sleeping: Sleeping = field(init=False)
     retained: RetainedViews = field(init=False)
     _filters: Counter[str] = field(default_factory=Counter)
+    _away: dict[str, None] = field(default_factory=dict)
     _unnamed: int = 0
 
     def __post_init__(self) -> None:
@@ -89,6 +91,8 @@ class Session(Outcomes, Management):
         self.standing = Standing(self)
         self.sleeping = Sleeping(self)
         self.retained = RetainedViews(self)
+        self._away |= {n: None for n, q in self.coordinator.state.queries.items() if q.was_member}
+        self.coordinator.before_commit.append(self._fold_again)
 
     # -- queries -----------------------------------------------------------------------------
 
@@ -207,19 +211,42 @@ class Session(Outcomes, Management):
 
     def _shared(self, prepared: Prepared, callback: Callback | None) -> StandingFilter | None:
         """What it filters by, if it is to be run together with others that do nothing else."""
+        if callback is not None or self.coordinator.state.known(prepared.name):
+            return None
+        found = self._shareable(prepared.bound, prepared.plan)
+        if found is None:
+            return None
         options = prepared.bound.options
-        own = replace(options, history=None, unbounded=False, share=SHARE) != QueryOptions()
-        if callback is not None or prepared.bound.sink is not None or own:
-            return None
-        if self.coordinator.state.known(prepared.name) or options.share == "off":
-            return None
-        found = standing_filter(prepared.plan)
-        if found is None or not _PLAIN_NAME.fullmatch(found.stream):
-            return None
-        if not isinstance(prepared.reads.get(found.stream), StreamDef):
-            return None
         many = options.share == "on" or self._are_many(found.stream)
         return found if many or prepared.name in self.members.by_name else None
+
+    def _shareable(self, bound: BoundQuery, plan: QueryPlan) -> StandingFilter | None:
+        """What a query filters by, if it does nothing else, in no way of its own."""
+        options = bound.options
+        own = replace(options, history=None, unbounded=False, share=SHARE) != QueryOptions()
+        if bound.sink is not None or own or options.share == "off":
+            return None
+        found = standing_filter(plan)
+        if found is None or not _PLAIN_NAME.fullmatch(found.stream):
+            return None
+        return found if isinstance(self.catalog.relation(found.stream), StreamDef) else None
+
+    def _fold_again(self) -> None:
+        """Let members that have left, to rest or to change, come back when they run again."""
+        state, coming = self.coordinator.state, {}
+        for name in list(self._away):
+            query, known = state.queries.get(name), self.queries.get(name)
+            if query is None or (known is not None and known.callback is not None):
+                del self._away[name]
+            elif known is not None and _runs_bare(query):
+                found = self._shareable(known.bound, known.plan)
+                if found is not None:
+                    coming[name] = found
+        if coming:
+            followed_by = followed(self.storage)
+            self.members.take_back((n, f) for n, f in coming.items() if n not in followed_by)
+        for name in coming.keys() & self.members.by_name.keys():
+            self.queries[name].known = None
 
     def _are_many(self, stream: str) -> bool:
         """Whether so many filter the stream that they are worth being run as one."""
@@ -287,16 +314,16 @@ class Session(Outcomes, Management):
         self.members.settle()
         cohort = self.known_state(name)
         bound = self.bind(self.members.by_name[name].text)
-        own = QueryState(
-            bound.text, cohort.first_seq, cohort.frontier, cohort.start, created=bound.text,
-            delivered=self.coordinator.state.epoch, before=dict(cohort.before),
-            floors=dict(cohort.floors), begins=dict(cohort.begins), behind=cohort.behind,
-            schema=described_schema(output_schema(bound)),
-        )  # fmt: skip
+        own = cohort.as_far(bound.text)
+        own.created = self.members.by_name[name].created
+        own.delivered = self.coordinator.state.epoch
+        own.schema = described_schema(output_schema(bound))
         plan = self.physical(bound)
-        own.was_member = list(self.members.as_left(self.members.by_name[name], plan))
+        own.was_member = self.members.memberships(self.members.by_name[name], plan)
         self.coordinator.state.queries[name] = own
+        self.coordinator.state.returned.pop(name, None)
         self.members.leave(name)
+        self._away[name] = None
         self.coordinator.replan(name, plan, bound.options)
         if name in self.queries:
             self.queries[name].known = bound
@@ -511,6 +538,13 @@ def _is_change(statement: ast.Statement) -> bool:
     changes = (ast.CreateQuery, ast.SelectStatement, ast.CreateView, ast.AlterQuery)
     dropped = isinstance(statement, ast.Manage) and statement.verb != "REFRESH"
     return isinstance(statement, changes) or dropped
+
+
+def _runs_bare(query: QueryState) -> bool:
+    """Whether it runs with nothing to hold: no past, no state, no rejects."""
+    held = (query.slots, query.stubs, query.rejects, query.base, query.filling, query.replaces)
+    silent = query.frontier < query.silent_until
+    return query.status == RUNNING and not any(held) and not query.behind and not silent
 
 
 def _status(query: QueryState) -> str:

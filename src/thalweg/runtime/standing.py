@@ -150,8 +150,8 @@ class Standing:
         self.coordinator.drop_state(query)
         streams = [self.coordinator.state.streams[s] for s in plan.streams]
         now = query.frontier
-        if query.status != PAUSED:
-            now = max(now, min((s.watermark for s in streams), default=now))
+        if query.status != PAUSED:  # streams that it has not read before may be behind
+            now = min((s.watermark for s in streams), default=now)
         history = SEED if mode == C else REPLAY
         given = beginning(plan, history, self.coordinator.state, now)
         begin(query, given, self.coordinator.state, self.coordinator.storage)

@@ -106,7 +106,7 @@ class QueryState:
     which is pushed or pulled (`backfill`). What it emits before `silent_until` is not output: the
     changes of a relation are added up in `filling`, which then becomes its base, or, where a
     version of the query `replaces` another, its next output. A cohort (see `runtime/members.py`)
-    has a `roll` of members, some of them `struck` off; a query that `was_member` has earlier
+    has a `roll` of members, some of them `struck` off; where a query `was_member` it has earlier
     results among theirs. A query that speaks only when it is invoked has a `mode` (see
     `runtime/invocations.py`). `begun` says that there were rows before
     its silence ends, whether they are kept or not. `stubs` are slots whose rows are in a
@@ -141,7 +141,7 @@ class QueryState:
     replaces: bool = False
     roll: list[Described] = field(default_factory=list)
     struck: list[int] = field(default_factory=list)
-    was_member: Any = None
+    was_member: list[Described] = field(default_factory=list)
     backfill: str = ""
     mode: str = ""
     stubs: dict[str, str] = field(default_factory=dict)
@@ -185,7 +185,7 @@ class QueryState:
             "replaces": self.replaces,
             "roll": list(self.roll),
             "struck": list(self.struck),
-            "was_member": self.was_member,
+            "was_member": list(self.was_member),
             "backfill": self.backfill,
             "mode": self.mode,
             "stubs": dict(self.stubs),
@@ -194,6 +194,13 @@ class QueryState:
             "reads": list(self.reads),
             "condition": self.condition,
         }
+
+    def as_far(self, text: str) -> QueryState:
+        """Another query that has seen the same and come as far."""
+        return QueryState(
+            text, self.first_seq, self.frontier, self.start, created=text, before=dict(self.before),
+            floors=dict(self.floors), begins=dict(self.begins), behind=self.behind,
+        )  # fmt: skip
 
     def asleep_to_json(self) -> dict[str, Any]:
         """Of a query that sleeps, and holds no state: there may be very many of them."""
@@ -205,6 +212,8 @@ class QueryState:
         given = data.get("slots", {})
         slots = {s: [StatePack.from_json(p) for p in ps] for s, ps in given.items()}
         rest = {k: v for k, v in data.items() if k in _NAMES and k != "slots"}
+        if not isinstance(rest.get("was_member"), list):
+            rest["was_member"] = []
         return QueryState(**rest, slots=slots)
 
 
@@ -224,7 +233,8 @@ class EngineState:
     other processes ended that have not been answered yet; members are numbered by `next_member`.
     `stores` are the rows of windows that queries share. Queries that sleep are not among the
     `queries`; `leaders` stand for them, by kin, and those that fell asleep, woke or went since the
-    last commit are `stirred`."""
+    last commit are `stirred`. Members that had left and came back have their earlier memberships
+    in `returned`."""
 
     epoch: int = 0
     next_seq: int = 0
@@ -245,6 +255,7 @@ class EngineState:
     stores: dict[str, WindowStore] = field(default_factory=dict)
     asleep: dict[str, QueryState] = field(default_factory=dict)
     leaders: dict[str, str] = field(default_factory=dict)
+    returned: dict[str, list[Described]] = field(default_factory=dict)
     stirred: set[str] = field(default_factory=set)
 
     def to_json(self, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -270,6 +281,7 @@ class EngineState:
             "stores": {k: s.to_json() for k, s in self.stores.items()},
             "asleep": self._asleep_to_json(before),
             "leaders": dict(self.leaders),
+            "returned": dict(self.returned),
         }
 
     def _asleep_to_json(self, before: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -307,6 +319,7 @@ class EngineState:
             {k: WindowStore.from_json(s) for k, s in data.get("stores", {}).items()},
             {n: QueryState.from_json(q) for n, q in data.get("asleep", {}).items()},
             dict(data.get("leaders", {})),
+            dict(data.get("returned", {})),
         )
 
     def known(self, name: str) -> QueryState | None:
