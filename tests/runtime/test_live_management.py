@@ -291,3 +291,20 @@ def test_what_nothing_can_be_called(name: str) -> None:
 def test_options_that_say_nothing_sensible(options: str) -> None:
     with pytest.raises(BindError, match=r"above 0|given twice"):
         runner().query(f"{FILTER} WITH ({options})", "q")
+
+
+@pytest.mark.parametrize("sharing", [1, 2])
+def test_a_window_of_rows_is_complete_when_it_is_full(sharing: int) -> None:
+    """priorart C5: what came before the query would not be in it any more."""
+    made = Runner(buckets=2)
+    made.stream("s", rows(0, 0))
+    made.query("SELECT ISTREAM v FROM s", "other")
+    made.feed({"s": rows(0, 10)})
+    queries = [made.query("SELECT k, v FROM s [ROWS 8]", f"q{i}") for i in range(sharing)]
+    seen = []
+    for at in range(10, 40, 5):
+        made.feed({"s": rows(at, at + 5)})
+        seen += [(at, q.coverage.status) for q in queries]
+    assert {status for at, status in seen if at < 15} == {"PARTIAL"}
+    # what is shared is brought forward when half as much has come: so long it cannot be told
+    assert {status for at, status in seen if at >= 15 * sharing} == {"COMPLETE"}

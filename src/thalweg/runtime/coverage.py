@@ -7,16 +7,18 @@ quiet stream everything is known, too.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from thalweg.exec import windows
+from thalweg.exec import slots, windows
 from thalweg.exec.frame import BEFORE_TIME
-from thalweg.plan.logical import TimeWindow, format_instant
-from thalweg.plan.physical import Leaf, QueryPlan
+from thalweg.plan.logical import RowWindow, TimeWindow, format_instant
+from thalweg.plan.physical import Block, Leaf, QueryPlan, Reading
 from thalweg.runtime.beginnings import passes_rows_on
-from thalweg.runtime.state import QueryState
+from thalweg.runtime.state import QueryState, WindowStore
 
 COMPLETE, PARTIAL = "COMPLETE", "PARTIAL"
+Stores = Mapping[str, WindowStore]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +43,22 @@ class Coverage:
         return text
 
 
-def coverage(plan: QueryPlan, query: QueryState, now: int | None = None) -> Coverage:
-    """Of the answer at an instant, by default the last one that is over."""
+def coverage(
+    plan: QueryPlan, query: QueryState, now: int | None = None, stores: Stores | None = None
+) -> Coverage:
+    """Of the answer at an instant, by default the last one that is over. The content of windows
+    may be in `stores`."""
     at = max(query.frontier, query.silent_until) - 1 if now is None else now
     if passes_rows_on(plan):
         return Coverage()
-    found = [_covered(leaf, query, at) for leaf in plan.leaves if not leaf.is_table]
+    full = set(_full_windows(plan, query, stores or {}))
+    found = [
+        _covered(leaf, query, at)
+        for number, relation in enumerate(plan.relations)
+        if isinstance(relation, Reading)
+        for i, leaf in enumerate(relation.leaves)
+        if leaf.is_stored and not leaf.is_table and (number, i) not in full
+    ]
     partial = [c for c in found if c.status == PARTIAL]
     if not partial:
         return Coverage()
@@ -58,6 +70,18 @@ def coverage(plan: QueryPlan, query: QueryState, now: int | None = None) -> Cove
         max(c.since or BEFORE_TIME for c in partial),
         None if None in times else max(t for t in times if t is not None),
     )
+
+
+def _full_windows(plan: QueryPlan, query: QueryState, stores: Stores) -> Iterator[tuple[int, int]]:
+    """Windows of so many rows that hold as many: what came before would not be in them."""
+    for number, relation in enumerate(plan.relations):
+        for i, leaf in enumerate(relation.leaves if isinstance(relation, Block) else ()):
+            window, slot = leaf.window, slots.slot(number, slots.LEAF, i)
+            if isinstance(window, RowWindow) and not window.partition_by:
+                store = stores.get(query.stubs.get(slot, ""))
+                packs = query.slots.get(slot, []) if store is None else store.packs
+                if any(p.meta.rows >= window.rows for p in packs):
+                    yield number, i
 
 
 def _covered(leaf: Leaf, query: QueryState, now: int) -> Coverage:

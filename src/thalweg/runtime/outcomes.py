@@ -175,7 +175,8 @@ class Outcomes:
             streams = self.coordinator.state.streams
             begins = {s: max(b, streams[s].kept_since) for s, b in query.begins.items()}
             query = replace(query, begins=begins)
-        return coverage(plan or self.queries[name].plan, query, at)
+        stores = self.coordinator.state.stores
+        return coverage(plan or self.queries[name].plan, query, at, stores)
 
     def _answer_before(self, name: str, epoch: int) -> Answer:
         """The answer without the changes of an epoch and of later ones."""
