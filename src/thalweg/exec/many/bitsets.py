@@ -5,6 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+_SEQUENCE = np.uint64(0x03F79D71B4CB0A89)
+"""A sequence of de Bruijn: its first six bits tell by how many bits it was shifted."""
+_PLACES = np.zeros(64, np.int32)
+for _bit in range(64):
+    _PLACES[((int(_SEQUENCE) << _bit) & 0xFFFF_FFFF_FFFF_FFFF) >> 58] = _bit
+
 
 @njit(cache=True, nogil=True)
 def sets_in_cells(cells, first, last, by_first, by_last):  # type: ignore[no-untyped-def]
@@ -48,16 +54,10 @@ def members(sets):  # type: ignore[no-untyped-def]
     for i in range(rows):
         for w in range(words):
             bits = sets[i, w]
-            place = w << 6
             while bits:
-                if not bits & np.uint64(0xFFFF):
-                    bits >>= np.uint64(16)
-                    place += 16
-                    continue
-                if bits & np.uint64(1):
-                    whose[at] = i
-                    member[at] = place
-                    at += 1
-                bits >>= np.uint64(1)
-                place += 1
+                lowest = bits & (~bits + np.uint64(1))
+                whose[at] = i
+                member[at] = (w << 6) + _PLACES[(lowest * _SEQUENCE) >> np.uint64(58)]
+                at += 1
+                bits ^= lowest
     return whose, member

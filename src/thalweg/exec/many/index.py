@@ -2,8 +2,8 @@
 
 Factors `column RELOP constant` become runs of cells (`cells.py`), one per query and column. Rows in
 the same cells satisfy the same queries, so only *kinds* of rows are matched. Queries that ask some
-column for one value or few are found by the cell, and their other runs looked at then; the rest are
-found as sets of bits, one per column, of which the common members are left.
+column for one value or few are found by the cell (`blocks.py`) and then asked their other runs; the
+rest are found as sets of bits, one per column, of which the common members are left.
 
 Reference: Chandrasekaran and Franklin, Streaming Queries over Streaming Data (VLDB 2002).
 """
@@ -19,14 +19,16 @@ import numpy.typing as npt
 
 from thalweg.exec.frame import Ints
 from thalweg.exec.many.bitsets import members, sets_in_cells
+from thalweg.exec.many.blocks import Blocks, Numbers
 from thalweg.exec.many.cells import ANYWHERE, OPERATORS, Cells, CellsOf, Values
 from thalweg.exec.vector import Mask
 from thalweg.store import native
 
-Numbers = npt.NDArray[np.int32]
 _FEW = 64
 """A run is narrow if it has no more than one of so many cells: as bits, so many queries are asked
 about at a time."""
+_SAMPLE = 1024
+"""So many rows are looked at to see whether rows are alike at all."""
 _SET_BYTES = 64 << 20
 """Sets of bits are made for so many kinds of rows at a time as fit into this."""
 
@@ -79,7 +81,7 @@ class PredicateIndex:
             self._cells[name] = CellsOf(found.constants)
             self._runs[name] = _runs(self._cells[name], found, self.count)
         narrow, wide = self._parted()
-        self._narrow = {name: _Narrow(mine, *self._runs[name]) for name, mine in narrow.items()}
+        self._narrow = [Blocks(mine, name, self._runs) for name, mine in narrow.items()]
         self._wide = _Wide(wide, self._runs)
 
     @staticmethod
@@ -134,7 +136,7 @@ class PredicateIndex:
             return Matches(none, np.zeros(1, np.int64), none)
         kind, kinds = _kinds(cells, rows)
         number = int(kind.max()) + 1
-        found = [one.found(kinds[name], kinds, self._runs) for name, one in self._narrow.items()]
+        found = [blocks.found(kinds) for blocks in self._narrow]
         found += self._wide.found(kinds, number)
         whose = np.concatenate([w for w, _ in found] or [np.empty(0, np.int64)])
         query = np.concatenate([q for _, q in found] or [np.empty(0, np.int64)])
@@ -160,6 +162,9 @@ def _kinds(cells: Mapping[str, Cells], rows: int) -> tuple[Numbers, dict[str, Ce
     """Rows that lie in the same cells are of one kind: per row its kind, per kind its cells."""
     if not cells:
         return np.zeros(rows, np.int32), {}
+    some = set(zip(*(c[:_SAMPLE].tolist() for c in cells.values()), strict=True))
+    if 4 * len(some) > 3 * min(rows, _SAMPLE):  # each may as well be a kind of its own
+        return np.arange(rows, dtype=np.int32), dict(cells)
     code = np.zeros(rows, np.int64)
     for one in cells.values():
         distinct, place = np.unique(one, return_inverse=True)
@@ -167,52 +172,6 @@ def _kinds(cells: Mapping[str, Cells], rows: int) -> tuple[Numbers, dict[str, Ce
         _, code = np.unique(code, return_inverse=True)
     _, at, kind = np.unique(code, return_index=True, return_inverse=True)
     return kind.astype(np.int32), {n: c[at] for n, c in cells.items()}
-
-
-class _Narrow:
-    """Queries found by the cell of one column. A run is cut into blocks of 1, 2, 4, ... cells, each
-    beginning at a multiple of its size; a cell lies in one block of each size."""
-
-    def __init__(self, queries: Ints, first: Numbers, last: Numbers) -> None:
-        self._blocks: list[tuple[int, Numbers, Ints]] = []
-        low, high = first[queries].astype(np.int64), last[queries].astype(np.int64) + 1
-        size = 0
-        while len(queries):
-            odd, even = low % 2 == 1, high % 2 == 1
-            blocks = np.concatenate([low[odd], high[even] - 1])
-            if len(blocks):
-                order = np.argsort(blocks, kind="stable")
-                whose = np.concatenate([queries[odd], queries[even]])
-                self._blocks.append((size, blocks[order].astype(np.int32), whose[order]))
-            low, high = (low + odd) >> 1, (high - even) >> 1
-            left = low < high
-            queries, low, high = queries[left], low[left], high[left]
-            size += 1
-
-    def found(
-        self,
-        mine: Cells,
-        kinds: Mapping[str, Cells],
-        runs: Mapping[str, tuple[Numbers, Numbers]],
-    ) -> tuple[Ints, Ints]:
-        """(kind, query) of all whose other runs the kinds lie in, too."""
-        whose, query = self._in_blocks(mine)
-        for name, (first, last) in runs.items():
-            cell = kinds[name][whose]
-            kept = (cell >= first[query]) & (cell <= last[query])
-            if not kept.all():
-                whose, query = whose[kept], query[kept]
-        return whose, query
-
-    def _in_blocks(self, mine: Cells) -> tuple[Ints, Ints]:
-        found = []
-        for size, blocks, queries in self._blocks:
-            block = mine >> size
-            begin = np.searchsorted(blocks, block, "left")
-            count = np.searchsorted(blocks, block, "right") - begin
-            whose, at = native.expand_ranges(begin, count, int(count.sum()))
-            found.append((whose, queries[at]))
-        return np.concatenate([w for w, _ in found]), np.concatenate([q for _, q in found])
 
 
 class _Wide:
