@@ -145,10 +145,10 @@ def _side(member: Node, catalog: Catalog) -> _Side | None:
         return None
     stream = catalog.stream(member.relation)
     own = None if window.range is None else window.range + (window.slide or 0)
-    reaches = [r for r in (own, window.every, stream.retain) if r is not None]
+    reaches = [r for r in (own, window.every) if r is not None]
     if stream.timestamp is None or not reaches:
         return None
-    return _Side(member.alias, stream, max(reaches), predicates)
+    return _Side(member.alias, stream, max([*reaches, stream.retain or 0]), predicates)
 
 
 def _filters_above(root: Node, join: Join) -> tuple[Predicate, ...]:

@@ -60,8 +60,8 @@ def beginning(
         return Beginning(begins)
     if cut is None:
         cut = min((known.watermark for known in streams.values()), default=BEFORE_TIME)
-    reach = _reach(plan, cut)
-    return Beginning({s: max(b, reach) for s, b in begins.items()}, silent_until=cut)
+    furthest = reach(plan, cut)
+    return Beginning({s: max(b, furthest) for s, b in begins.items()}, silent_until=cut)
 
 
 def _after(stream: StreamState) -> int:
@@ -69,7 +69,7 @@ def _after(stream: StreamState) -> int:
     return stream.max_ts + 1 if stream.rows else BEFORE_TIME
 
 
-def _reach(plan: QueryPlan, cut: int) -> int:
+def reach(plan: QueryPlan, cut: int) -> int:
     """From which instant on rows may matter at the cut. Windows may lie above one another: what
     they reach back adds up."""
     if cut == BEFORE_TIME or passes_rows_on(plan):

@@ -179,6 +179,9 @@ class Looking(Session):
         texts = self.coordinator.state.texts()
         texts |= {n: m.text for n, m in self.members.by_name.items()}
         if name not in texts:
+            alike = (n for n in texts if n.lower() == name.lower())
+            name = next(alike, name)
+        if name not in texts:
             raise UnknownName(f"unknown query {name}", remedy=did_you_mean(name, texts))
         if name not in self.queries:
             for other, text in texts.items():  # it may read any of them

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from thalweg.exec import slots, windows
-from thalweg.exec.frame import BEFORE_TIME
+from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME
 from thalweg.plan.logical import RowWindow, TimeWindow, format_instant
 from thalweg.plan.physical import Block, Leaf, QueryPlan, Reading
-from thalweg.runtime.beginnings import passes_rows_on
+from thalweg.runtime.beginnings import passes_rows_on, reach
 from thalweg.runtime.state import QueryState, WindowStore
 
 COMPLETE, PARTIAL = "COMPLETE", "PARTIAL"
@@ -48,7 +48,8 @@ def coverage(
 ) -> Coverage:
     """Of the answer at an instant, by default the last one that is over. The content of windows
     may be in `stores`."""
-    at = max(query.frontier, query.silent_until) - 1 if now is None else now
+    silent_until = BEFORE_TIME if query.silent_until == AFTER_TIME else query.silent_until
+    at = max(query.frontier, silent_until) - 1 if now is None else now
     if passes_rows_on(plan):
         return Coverage()
     full = set(_full_windows(plan, query, stores or {}))
@@ -61,15 +62,32 @@ def coverage(
     ]
     partial = [c for c in found if c.status == PARTIAL]
     if not partial:
-        return Coverage()
+        return _above_each_other(plan, query, at)
     shares = [c.share for c in partial]
     times = [c.complete_at for c in partial]
     return Coverage(
         PARTIAL,
         None if None in shares else min(s for s in shares if s is not None),
-        max(c.since or BEFORE_TIME for c in partial),
+        max(BEFORE_TIME if c.since is None else c.since for c in partial),
         None if None in times else max(t for t in times if t is not None),
     )
+
+
+def _above_each_other(plan: QueryPlan, query: QueryState, now: int) -> Coverage:
+    """Windows over what other windows emit: what they reach back adds up."""
+    since = max((_since(s, query) for s in plan.streams), default=BEFORE_TIME)
+    over_others = any(leaf.emits for r in plan.readings for leaf in r.leaves)
+    if since == BEFORE_TIME or not over_others:
+        return Coverage()
+    low = reach(plan, now + 1)
+    if since <= low:
+        return Coverage()
+    return Coverage(PARTIAL, None, since, None if low == BEFORE_TIME else since + now - low)
+
+
+def _since(stream: str, query: QueryState) -> int:
+    """From when on it has seen every row of a stream."""
+    return max(query.begins.get(stream, BEFORE_TIME), query.floors.get(stream, BEFORE_TIME))
 
 
 def _full_windows(plan: QueryPlan, query: QueryState, stores: Stores) -> Iterator[tuple[int, int]]:
@@ -85,10 +103,7 @@ def _full_windows(plan: QueryPlan, query: QueryState, stores: Stores) -> Iterato
 
 
 def _covered(leaf: Leaf, query: QueryState, now: int) -> Coverage:
-    since = max(
-        query.begins.get(leaf.relation, BEFORE_TIME),
-        query.floors.get(leaf.relation, BEFORE_TIME),
-    )
+    since = _since(leaf.relation, query)
     if since == BEFORE_TIME:
         return Coverage()
     window = leaf.window

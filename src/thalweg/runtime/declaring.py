@@ -26,12 +26,14 @@ from thalweg.plan.types import DataType, type_named
 from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.definitions import STREAM, described, described_before
 from thalweg.runtime.shapes import arrow_fields, normalized, refuse_name, refuse_reserved
+from thalweg.runtime.state import ASLEEP, C
 from thalweg.runtime.tables import Tables
 from thalweg.store.storage import Storage
 
 if TYPE_CHECKING:
     from thalweg.runtime.queries import Query
     from thalweg.runtime.retainedviews import RetainedViews
+    from thalweg.runtime.standing import Standing
 
 
 class Declaring:
@@ -45,6 +47,9 @@ class Declaring:
     physical: Callable[..., Any]
     between_epochs: Callable[[Callable[[], Any]], Any]
     keep_view: Callable[..., None]
+    readers_of: Callable[[str], list[str]]
+    unfold: Callable[[str], None]
+    standing: Standing
 
     @property
     def catalog(self) -> Catalog:
@@ -108,7 +113,13 @@ class Declaring:
         return definition
 
     def _plan_again(self, table: str) -> None:
-        """A table that begins to change is read in another way."""
+        """A table that begins to change is read in another way: answers that were made from it when
+        somebody asked are kept from now on."""
+        for name in self.readers_of(table):
+            known = self.coordinator.state.known(name)
+            if known is not None and known.mode in ASLEEP:
+                self.unfold(name)
+                self.standing.switch(name, C, self.queries[name].bound)
         for name in self.coordinator.plans:
             query = self.queries.get(name)
             leaves = () if query is None else query.plan.leaves

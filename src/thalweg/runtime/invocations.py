@@ -61,8 +61,11 @@ class Answering:
         memory = MemoryStorage()
         packs = []
         for i, table in enumerate(tables):
-            if TIME not in table.column_names:
-                table = table.append_column(TIME, pa.array(np.zeros(table.num_rows, np.int64)))
+            at = pa.array(np.zeros(table.num_rows, np.int64))
+            if TIME in table.column_names:
+                table = table.set_column(table.column_names.index(TIME), TIME, at)
+            else:
+                table = table.append_column(TIME, at)
             table = table.replace_schema_metadata(None)  # what it says of indexes is true no more
             memory.write_table(f"t{i}", table.combine_chunks())
             packs.append((PackMeta(f"t{i}", table.num_rows, 0, BEFORE_TIME, AFTER_TIME),))
@@ -131,5 +134,6 @@ def _between(pack: Pack, low: int, high: int) -> Ints:
 
 
 def columns_of(leaf: Leaf) -> list[str]:
-    """The stream's columns that a leaf reads."""
-    return [leaf.bare(f.name) for f in leaf.fields]
+    """The columns of a stream or table that a leaf reads; where it only counts rows, their times:
+    without any column there would be no rows."""
+    return [leaf.bare(f.name) for f in leaf.fields] or [TIME]

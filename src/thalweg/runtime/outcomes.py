@@ -171,10 +171,13 @@ class Outcomes:
     def coverage_of(self, name: str, at: int | None = None) -> Coverage:
         """Of its answer at an instant, by default the last one that is over."""
         plan, query = self.sleeping.plan_like(name), self.known_state(name)
-        if query.mode in ASLEEP:  # its answers are made from what is still kept
-            streams = self.coordinator.state.streams
-            begins = {s: max(b, streams[s].kept_since) for s, b in query.begins.items()}
-            query = replace(query, begins=begins)
+        begins = {}
+        for stream, since in query.begins.items():
+            known = self.coordinator.state.streams[stream]
+            begins[stream] = max(since, known.whole_since)
+            if query.mode in ASLEEP:  # its answers are made from what is still kept
+                begins[stream] = max(begins[stream], known.kept_since)
+        query = replace(query, begins=begins)
         stores = self.coordinator.state.stores
         return coverage(plan or self.queries[name].plan, query, at, stores)
 

@@ -8,15 +8,19 @@ long as it says.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from thalweg.errors import ConfigError, DuplicateName
+from thalweg.exec.frame import BEFORE_TIME
 from thalweg.lang import ast
 from thalweg.plan.catalog import SourceSpec, StreamDef, ViewDef
 from thalweg.plan.logical import EmitKind, format_duration
+from thalweg.plan.physical import QueryPlan
 from thalweg.plan.query import BoundQuery
+from thalweg.runtime.beginnings import passes_rows_on, reach
 from thalweg.runtime.definitions import STREAM, VIEW, described, read_stream
-from thalweg.runtime.state import VIEWS
+from thalweg.runtime.state import VIEWS, EngineState, StreamState
 
 if TYPE_CHECKING:
     from thalweg.runtime.session import Session
@@ -54,6 +58,11 @@ class RetainedViews:
             state.definitions[f"{VIEW}{name}"] = json.dumps(kept)
             session.reads[name] = reads
             self.coordinator.add_query(own, statement.text, prepared.plan, prepared.bound.options)
+            seen = self.coordinator.state.queries[own].begins
+            since = max((_whole_since(s, seen, state) for s in seen), default=BEFORE_TIME)
+            state.streams.setdefault(name, StreamState()).whole_since = (
+                since if since == BEFORE_TIME else since + _reach(prepared.plan)
+            )
 
         self.session.between_epochs(begin)
         return ViewDef(name, statement.text)
@@ -90,6 +99,18 @@ class RetainedViews:
         state.definitions.pop(f"{STREAM}{name}", None)
         for pack in state.streams.pop(name).packs:
             self.coordinator.drop_later(pack.name)
+
+
+def _whole_since(stream: str, begins: Mapping[str, int], state: EngineState) -> int:
+    return max(begins[stream], state.streams[stream].whole_since)
+
+
+def _reach(plan: QueryPlan) -> int:
+    """How far windows reach back, all together; what never ends does not count."""
+    if passes_rows_on(plan):
+        return 0
+    found = reach(plan, 0)
+    return 0 if found == BEFORE_TIME else -found
 
 
 def _stream(name: str, bound: BoundQuery, retain: int | None) -> StreamDef:

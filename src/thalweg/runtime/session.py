@@ -134,7 +134,7 @@ class Session(Outcomes, Management):
     ) -> Query:
         """`script` is the text around the statement, which error places point into."""
         self._refuse_taken(name, statement.text)
-        known = self.coordinator.state.known(name)
+        known = self.coordinator.state.known(name) or self.members.by_name.get(name)
         if known is not None and not same_text(known.text, statement.text):
             statement, script = select_of(known.text), known.text  # ALTER QUERY has changed it
         prepared = self.prepare(name, statement, script)
@@ -159,7 +159,8 @@ class Session(Outcomes, Management):
         if altered:
             bound = replace(bound, options=replace(bound.options, **altered))
         plan = plan_query(bound, names)
-        self.standing.refuse(name, bound)
+        if known is None or not known.mode or not same_text(known.text, statement.text):
+            self.standing.refuse(name, bound)  # one that runs has found its mode
         return Prepared(
             name, statement.text, bound, plan, names.asked, statement, script, self, altered or {}
         )

@@ -35,7 +35,8 @@ def new_identity() -> str:
 class StreamState:
     """`watermark` is W at the end of the last epoch: older rows are late from then on. `heartbeat`
     is the instant before which the source has said no row will come. Since `kept_since` nothing was
-    discarded: earlier rows may still be in packs but count as gone."""
+    discarded: earlier rows may still be in packs but count as gone. Rows of a view that came late
+    are what they should be since `whole_since`."""
 
     packs: list[PackMeta] = field(default_factory=list)
     rejects: list[Described] = field(default_factory=list)
@@ -47,6 +48,7 @@ class StreamState:
     rejected: int = 0
     heartbeat: int = BEFORE_TIME
     kept_since: int = BEFORE_TIME
+    whole_since: int = BEFORE_TIME
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -60,6 +62,7 @@ class StreamState:
             "rejected": self.rejected,
             "heartbeat": self.heartbeat,
             "kept_since": self.kept_since,
+            "whole_since": self.whole_since,
         }
 
     @staticmethod
