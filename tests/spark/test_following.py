@@ -113,3 +113,23 @@ def test_into_spark_writes_a_folder_per_epoch(spark: Any, tmp_path: Path) -> Non
         assert "at least once" in engine.explain(other)
         with pytest.raises(ConfigError, match="needs a path"):
             engine.query("SELECT k FROM s INTO SPARK 'csv'")
+
+
+def test_one_among_many_is_followed_for_good(spark: Any, tmp_path: Path) -> None:
+    """It gets output of its own, and does not go back to the others though it only filters."""
+    source, path, out = tmp_path / "in", tmp_path / "engine", tmp_path / "out"
+    drop(source, 0)
+    with engine_on(spark, path, source) as engine:
+        engine.session.coordinator.share_from = 0
+        queries = [engine.query(f"SELECT k, s FROM s WHERE k = {i}", f"q{i}") for i in range(3)]
+        assert len(engine.session.members.by_name) == 3
+        stream = queries[1].to_stream()
+        for number in range(1, 5):
+            drop(source, number)
+            engine.run()
+        assert set(engine.session.members.by_name) == {"q0", "q2"}
+        writer = stream.writeStream.format("parquet").option("path", str(out))
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.trigger(availableNow=True).start().awaitTermination()
+        assert of_spark(spark.read.parquet(str(out))) == plain(queries[1].results())
+        assert queries[1].results().num_rows == 5 * 4

@@ -44,17 +44,24 @@ class Coverage:
 
 
 def coverage(
-    plan: QueryPlan, query: QueryState, now: int | None = None, stores: Stores | None = None
+    plan: QueryPlan,
+    query: QueryState,
+    now: int | None = None,
+    stores: Stores | None = None,
+    kept: Mapping[str, int] | None = None,
 ) -> Coverage:
     """Of the answer at an instant, by default the last one that is over. The content of windows
-    may be in `stores`."""
+    may be in `stores`; `kept` says from when on rows of streams are there for it at all."""
     silent_until = BEFORE_TIME if query.silent_until == AFTER_TIME else query.silent_until
     at = max(query.frontier, silent_until) - 1 if now is None else now
     if passes_rows_on(plan):
         return Coverage()
+    since = {s: max(_seen_since(s, query), (kept or {}).get(s, BEFORE_TIME)) for s in plan.streams}
+    if all(at == BEFORE_TIME for at in since.values()):
+        return Coverage()
     full = set(_full_windows(plan, query, stores or {}))
     found = [
-        _covered(leaf, query, at)
+        _covered(leaf, since[leaf.relation], at)
         for number, relation in enumerate(plan.relations)
         if isinstance(relation, Reading)
         for i, leaf in enumerate(relation.leaves)
@@ -62,7 +69,7 @@ def coverage(
     ]
     partial = [c for c in found if c.status == PARTIAL]
     if not partial:
-        return _above_each_other(plan, query, at)
+        return _above_each_other(plan, max(since.values()), at)
     shares = [c.share for c in partial]
     times = [c.complete_at for c in partial]
     return Coverage(
@@ -73,11 +80,9 @@ def coverage(
     )
 
 
-def _above_each_other(plan: QueryPlan, query: QueryState, now: int) -> Coverage:
+def _above_each_other(plan: QueryPlan, since: int, now: int) -> Coverage:
     """Windows over what other windows emit: what they reach back adds up."""
-    since = max((_since(s, query) for s in plan.streams), default=BEFORE_TIME)
-    over_others = any(leaf.emits for r in plan.readings for leaf in r.leaves)
-    if since == BEFORE_TIME or not over_others:
+    if not any(leaf.emits for r in plan.readings for leaf in r.leaves):
         return Coverage()
     low = reach(plan, now + 1)
     if since <= low:
@@ -85,7 +90,7 @@ def _above_each_other(plan: QueryPlan, query: QueryState, now: int) -> Coverage:
     return Coverage(PARTIAL, None, since, None if low == BEFORE_TIME else since + now - low)
 
 
-def _since(stream: str, query: QueryState) -> int:
+def _seen_since(stream: str, query: QueryState) -> int:
     """From when on it has seen every row of a stream."""
     return max(query.begins.get(stream, BEFORE_TIME), query.floors.get(stream, BEFORE_TIME))
 
@@ -102,8 +107,7 @@ def _full_windows(plan: QueryPlan, query: QueryState, stores: Stores) -> Iterato
                     yield number, i
 
 
-def _covered(leaf: Leaf, query: QueryState, now: int) -> Coverage:
-    since = _since(leaf.relation, query)
+def _covered(leaf: Leaf, since: int, now: int) -> Coverage:
     if since == BEFORE_TIME:
         return Coverage()
     window = leaf.window

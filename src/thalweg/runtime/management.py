@@ -168,9 +168,9 @@ class Management(Declaring):
                 f"{', '.join(fixed)} cannot be changed while a query runs",
                 remedy=f"these can: {', '.join(LIVE_OPTIONS)}; otherwise register another query",
             )
-        self.for_good(lambda: self._set_options(query, changes))
+        self.for_good(lambda: self.set_options(query, changes))
 
-    def _set_options(self, query: Query, changes: dict[str, Any]) -> None:
+    def set_options(self, query: Query, changes: dict[str, Any]) -> None:
         bound = replace(query.bound, options=replace(query.bound.options, **changes))
         known = self.known_state(query.name)
         mode = self.standing.mode_after(query.name, bound, known)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -114,10 +114,11 @@ class Outcomes:
 
     def _memberships(self, name: str) -> Sequence[Membership]:
         """What it is, or once was, a member of."""
-        member = self.members.by_name.get(name)
-        if member is None:
-            return self.coordinator.state.queries[name].was_member
-        return self.members.memberships(member, self.queries[name].plan)
+        queries = self.coordinator.state.queries
+        query, member = queries.get(name), self.members.by_name.get(name)
+        if member is not None:
+            return self.members.memberships(member, self.queries[name].plan)
+        return (query or queries[name]).was_member  # it may have left just now
 
     def output_of(self, schema: pa.Schema, packs: Sequence[PackMeta]) -> pa.Table:
         """The output of an epoch, or of several that have been gathered, in time order."""
@@ -171,15 +172,14 @@ class Outcomes:
     def coverage_of(self, name: str, at: int | None = None) -> Coverage:
         """Of its answer at an instant, by default the last one that is over."""
         plan, query = self.sleeping.plan_like(name), self.known_state(name)
-        begins = {}
-        for stream, since in query.begins.items():
-            known = self.coordinator.state.streams[stream]
-            begins[stream] = max(since, known.whole_since)
+        plan, state = plan or self.queries[name].plan, self.coordinator.state
+        kept = {}
+        for stream in plan.streams:
+            known = state.streams[stream]
+            kept[stream] = known.whole_since
             if query.mode in ASLEEP:  # its answers are made from what is still kept
-                begins[stream] = max(begins[stream], known.kept_since)
-        query = replace(query, begins=begins)
-        stores = self.coordinator.state.stores
-        return coverage(plan or self.queries[name].plan, query, at, stores)
+                kept[stream] = max(known.whole_since, known.kept_since)
+        return coverage(plan, query, at, state.stores, kept)
 
     def _answer_before(self, name: str, epoch: int) -> Answer:
         """The answer without the changes of an epoch and of later ones."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -42,14 +40,15 @@ from thalweg.plan.pairs import PAIRS, pairs_of
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.pipelines import Orders
 from thalweg.plan.planner import plan_query
-from thalweg.plan.query import SHARE, BoundQuery, QueryOptions, SinkSpec
+from thalweg.plan.query import BoundQuery, SinkSpec
 from thalweg.plan.rewrites import optimize
 from thalweg.plan.standing import StandingFilter, standing_filter
 from thalweg.runtime.coordinator import Coordinator
 from thalweg.runtime.coverage import COMPLETE
+from thalweg.runtime.folding import Folding
 from thalweg.runtime.management import Management
 from thalweg.runtime.members import Members, whole_stream
-from thalweg.runtime.outcomes import Outcomes, described_schema, output_schema
+from thalweg.runtime.outcomes import Outcomes, described_schema
 from thalweg.runtime.queries import Callback as Callback
 from thalweg.runtime.queries import Prepared
 from thalweg.runtime.queries import Query as Query
@@ -59,11 +58,9 @@ from thalweg.runtime.sinks import ConsoleSink, FilesSink, FunctionSink, Sink, Ta
 from thalweg.runtime.sleeping import Sleeping
 from thalweg.runtime.standing import AUTO, Standing
 from thalweg.runtime.state import FILTERS, RUNNING, P, QueryState
-from thalweg.store.leases import followed
 from thalweg.store.storage import Storage
 
 T = TypeVar("T")
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _interned = cache(lambda names: names)
 
 
@@ -80,9 +77,8 @@ class Session(Outcomes, Management):
     members: Members = field(init=False)
     standing: Standing = field(init=False)
     sleeping: Sleeping = field(init=False)
+    folding: Folding = field(init=False)
     retained: RetainedViews = field(init=False)
-    _filters: Counter[str] = field(default_factory=Counter)
-    _away: dict[str, None] = field(default_factory=dict)
     _unnamed: int = 0
 
     def __post_init__(self) -> None:
@@ -91,8 +87,7 @@ class Session(Outcomes, Management):
         self.standing = Standing(self)
         self.sleeping = Sleeping(self)
         self.retained = RetainedViews(self)
-        self._away |= {n: None for n, q in self.coordinator.state.queries.items() if q.was_member}
-        self.coordinator.before_commit.append(self._fold_again)
+        self.folding = Folding(self)
 
     # -- queries -----------------------------------------------------------------------------
 
@@ -186,7 +181,7 @@ class Session(Outcomes, Management):
         if prepared.is_outdated:
             prepared = prepared.again()
         bound, text = prepared.bound, prepared.text
-        shared = self._shared(prepared, callback)
+        shared = self.folding.shared(prepared, callback)
         if shared is not None:
             return self._enrolled(prepared, shared)
         if name in self.coordinator.state.asleep:
@@ -209,50 +204,6 @@ class Session(Outcomes, Management):
         self.reads[query.name] = _interned(frozenset(reads))
         self.catalog.views[query.name] = ViewDef(query.name, query.text)  # for others to read
         return query
-
-    def _shared(self, prepared: Prepared, callback: Callback | None) -> StandingFilter | None:
-        """What it filters by, if it is to be run together with others that do nothing else."""
-        if callback is not None or self.coordinator.state.known(prepared.name):
-            return None
-        found = self._shareable(prepared.bound, prepared.plan)
-        if found is None:
-            return None
-        options = prepared.bound.options
-        many = options.share == "on" or self._are_many(found.stream)
-        return found if many or prepared.name in self.members.by_name else None
-
-    def _shareable(self, bound: BoundQuery, plan: QueryPlan) -> StandingFilter | None:
-        """What a query filters by, if it does nothing else, in no way of its own."""
-        options = bound.options
-        own = replace(options, history=None, unbounded=False, share=SHARE) != QueryOptions()
-        if bound.sink is not None or own or options.share == "off":
-            return None
-        found = standing_filter(plan)
-        if found is None or not _PLAIN_NAME.fullmatch(found.stream):
-            return None
-        return found if isinstance(self.catalog.relation(found.stream), StreamDef) else None
-
-    def _fold_again(self) -> None:
-        """Let members that have left, to rest or to change, come back when they run again."""
-        state, coming = self.coordinator.state, {}
-        for name in list(self._away):
-            query, known = state.queries.get(name), self.queries.get(name)
-            if query is None or (known is not None and known.callback is not None):
-                del self._away[name]
-            elif known is not None and _runs_bare(query):
-                found = self._shareable(known.bound, known.plan)
-                if found is not None:
-                    coming[name] = found
-        if coming:
-            followed_by = followed(self.storage)
-            self.members.take_back((n, f) for n, f in coming.items() if n not in followed_by)
-        for name in coming.keys() & self.members.by_name.keys():
-            self.queries[name].known = None
-
-    def _are_many(self, stream: str) -> bool:
-        """Whether so many filter the stream that they are worth being run as one."""
-        self._filters[stream] += 1
-        return self._filters[stream] > self.coordinator.share_from
 
     def _enrolled(self, prepared: Prepared, shared: StandingFilter) -> Query:
         name, text = prepared.name, prepared.text
@@ -309,25 +260,8 @@ class Session(Outcomes, Management):
 
     def unfold(self, name: str) -> None:
         """Let a member, or one that sleeps, go on as a query of its own, from where it is."""
-        if name not in self.members.by_name:
-            self.sleeping.wake(name)
-            return
-        self.members.settle()
-        cohort = self.known_state(name)
-        bound = self.bind(self.members.by_name[name].text)
-        own = cohort.as_far(bound.text)
-        own.created = self.members.by_name[name].created
-        own.delivered = self.coordinator.state.epoch
-        own.schema = described_schema(output_schema(bound))
-        plan = self.physical(bound)
-        own.was_member = self.members.memberships(self.members.by_name[name], plan)
-        self.coordinator.state.queries[name] = own
-        self.coordinator.state.returned.pop(name, None)
-        self.members.leave(name)
-        self._away[name] = None
-        self.coordinator.replan(name, plan, bound.options)
-        if name in self.queries:
-            self.queries[name].known = bound
+        self.folding.unfold(name)
+        self.sleeping.wake(name)
 
     def _sinks(self, query: Query) -> list[Sink]:
         found: list[Sink] = []
@@ -539,13 +473,6 @@ def _is_change(statement: ast.Statement) -> bool:
     changes = (ast.CreateQuery, ast.SelectStatement, ast.CreateView, ast.AlterQuery)
     dropped = isinstance(statement, ast.Manage) and statement.verb != "REFRESH"
     return isinstance(statement, changes) or dropped
-
-
-def _runs_bare(query: QueryState) -> bool:
-    """Whether it runs with nothing to hold: no past, no state, no rejects."""
-    held = (query.slots, query.stubs, query.rejects, query.base, query.filling, query.replaces)
-    silent = query.frontier < query.silent_until
-    return query.status == RUNNING and not any(held) and not query.behind and not silent
 
 
 def _status(query: QueryState) -> str:

@@ -52,10 +52,11 @@ class Sleeping:
             self._fall_asleep(name, kin)
 
     def _fall_asleep(self, name: str, kin: str) -> None:
-        query = self.state.queries.pop(name)
+        query = self.state.queries[name]
         query.kin, query.reads = kin, sorted(self.session.reads.get(name, ()))
         query.schema, query.delivered = "", 0  # nothing is put out
-        self.state.asleep[name] = query
+        self.state.asleep[name] = query  # before it goes: others may be looking for it
+        del self.state.queries[name]
         self.state.stirred.add(name)
         self._kin.setdefault(kin, {})[name] = None
         self.coordinator.forget_plan(name)
@@ -74,9 +75,9 @@ class Sleeping:
 
     def _rise(self, name: str) -> None:
         query = self.state.asleep_as_awake(name)
+        self.state.queries[name] = query
         self._remove(name)
         query.kin, query.reads = "", []
-        self.state.queries[name] = query
         bound = self.session.bind(query.text)
         options = replace(bound.options, **query.altered)
         self.coordinator.replan(name, self.session.physical(bound), options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -327,12 +327,18 @@ class EngineState:
 
     def known(self, name: str) -> QueryState | None:
         """The state of a query, asleep or not."""
-        return self.asleep_as_awake(name) if name in self.asleep else self.queries.get(name)
+        query = self.asleep.get(name)
+        return self.queries.get(name) if query is None else self._as_awake(query)
 
     def asleep_as_awake(self, name: str) -> QueryState:
         """One that sleeps has come as far as its leader."""
-        query = self.asleep[name]
-        return replace(query, frontier=self.queries[self.leaders[query.kin]].frontier)
+        return self._as_awake(self.asleep[name])
+
+    def _as_awake(self, query: QueryState) -> QueryState:
+        leader = self.leaders.get(query.kin)
+        if leader is not None:  # it has not just been woken
+            query.frontier = self.queries[leader].frontier
+        return query
 
     def texts(self) -> dict[str, str]:
         """What each query says, by name."""

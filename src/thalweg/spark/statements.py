@@ -84,8 +84,10 @@ class EngineSession(Session):
         return super().make_sink(query, spec)
 
     def stream_of(self, name: str) -> DataFrame:
-        self.between_epochs(lambda: self.unfold(name))  # a follower needs output of its own
+        query = self.known_query(name)
+        if self.folding.folds(query.name):  # a follower needs output of its own, from now on
+            self.between_epochs(lambda: self.set_options(query, {"share": "off"}))
         if not self.engine.is_running:
             self.coordinator.save(wall_clock())  # the reader looks for the query on the path
-        reader = self.engine.spark.readStream.format(datasource.NAME).option("query", name)
+        reader = self.engine.spark.readStream.format(datasource.NAME).option("query", query.name)
         return reader.load(self.engine.path)
