@@ -115,6 +115,5 @@ class Folding:
 
 def _runs_bare(query: QueryState) -> bool:
     """Whether it runs with nothing to hold: no past, no state, no rejects."""
-    held = (query.slots, query.stubs, query.rejects, query.base, query.filling, query.replaces)
-    silent = query.frontier < query.silent_until
-    return query.status == RUNNING and not any(held) and not query.behind and not silent
+    is_new = query.replaces or query.behind or query.frontier < query.silent_until
+    return query.status == RUNNING and not is_new and not query.holds_files

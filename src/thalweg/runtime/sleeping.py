@@ -47,7 +47,7 @@ class Sleeping:
         leader = self.state.leaders.setdefault(kin, name)
         if leader == name:
             del self._tired[name]
-        elif self.state.queries[leader].frontier == query.frontier and not _holds_files(query):
+        elif self.state.queries[leader].frontier == query.frontier and not query.holds_files:
             del self._tired[name]
             self._fall_asleep(name, kin)
 
@@ -122,11 +122,6 @@ def kin_of(plan: QueryPlan) -> str:
     leaves = [(type(r).__name__, leaf.relation, leaf.window) for r, leaf in plan.stored_leaves]
     said = f"{leaves} {plan.windows}"
     return hashlib.blake2b(said.encode(), digest_size=8).hexdigest()
-
-
-def _holds_files(query: QueryState) -> bool:
-    held = (query.slots, query.stubs, query.rejects, query.base, query.filling, query.was_member)
-    return any(held)
 
 
 def committed_query(committed: State, name: str) -> Mapping[str, Any] | None:

@@ -198,6 +198,11 @@ class QueryState:
             "condition": self.condition,
         }
 
+    @property
+    def holds_files(self) -> bool:
+        """Whether packs are kept for it alone, output aside."""
+        return any((self.slots, self.stubs, self.rejects, self.base, self.filling))
+
     def as_far(self, text: str) -> QueryState:
         """Another query that has seen the same and come as far."""
         return QueryState(
@@ -215,8 +220,8 @@ class QueryState:
         given = data.get("slots", {})
         slots = {s: [StatePack.from_json(p) for p in ps] for s, ps in given.items()}
         rest = {k: v for k, v in data.items() if k in _NAMES and k != "slots"}
-        if not isinstance(rest.get("was_member"), list):
-            rest["was_member"] = []
+        was = rest.get("was_member") or []  # format 1 knew one membership
+        rest["was_member"] = [was] if was and isinstance(was[0], int) else was
         return QueryState(**rest, slots=slots)
 
 
