@@ -57,7 +57,7 @@ def coverage(
     if passes_rows_on(plan):
         return Coverage()
     since = {s: max(_seen_since(s, query), (kept or {}).get(s, BEFORE_TIME)) for s in plan.streams}
-    if all(at == BEFORE_TIME for at in since.values()):
+    if all(first == BEFORE_TIME for first in since.values()):
         return Coverage()
     full = set(_full_windows(plan, query, stores or {}))
     found = [

@@ -171,8 +171,8 @@ class Outcomes:
 
     def coverage_of(self, name: str, at: int | None = None) -> Coverage:
         """Of its answer at an instant, by default the last one that is over."""
-        plan, query = self.sleeping.plan_like(name), self.known_state(name)
-        plan, state = plan or self.queries[name].plan, self.coordinator.state
+        query, state = self.known_state(name), self.coordinator.state
+        plan = self.sleeping.plan_like(name) or self.queries[name].plan
         kept = {}
         for stream in plan.streams:
             known = state.streams[stream]

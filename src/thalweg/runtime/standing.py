@@ -105,7 +105,7 @@ class Standing:
             return mode
         chosen = mode if wanted in (None, AUTO) else wanted
         if wanted == AUTO and mode not in self.modes(bound):
-            chosen = next(m for m in (P, C) if m in self.modes(bound))
+            chosen = self._usual(bound)
         self.refuse(name, replace(bound, options=replace(bound.options, materialize=chosen)))
         if chosen == C and query.status == PAUSED:
             raise ConfigError(
@@ -120,6 +120,10 @@ class Standing:
             return (C,)
         return (NONE, C) if self._asked(bound) is None else (NONE, P, C)
 
+    def _usual(self, bound: BoundQuery) -> str:
+        """What `auto` begins with."""
+        return P if P in self.modes(bound) else C
+
     def _has_changing_tables(self, bound: BoundQuery) -> bool:
         tables = self.session.catalog.tables
         return any(s.is_table and tables[s.relation].changes for s in bound.scans)
@@ -132,7 +136,7 @@ class Standing:
             if query.mode == P:
                 self._use(name, query, bound)
         elif wanted == AUTO:
-            self.switch(name, next(m for m in (P, C) if m in self.modes(bound)), bound)
+            self.switch(name, self._usual(bound), bound)
         elif wanted is not None:
             self.switch(name, wanted, bound)
         self.watch(name, bound)
