@@ -1,8 +1,8 @@
 """A small path as an earlier version left it, and how its queries go on.
 
-`python tests/runtime/earlier_path.py OUT.zip` writes one with the version that is installed: half of
-the input is taken in, everything is committed, and the results of a run that never stopped are put
-beside it. `test_earlier_paths.py` opens it with the version of today.
+`python tests/runtime/earlier_path.py OUT.zip` writes one with the version that is installed: half
+of the input is taken in, everything is committed, and the results of a run that never stopped are
+put beside it. `test_earlier_paths.py` opens it with the version of today.
 """
 
 from __future__ import annotations
@@ -23,12 +23,15 @@ ROWS = 12
 SCRIPT = """
 CREATE VIEW large AS SELECT ISTREAM k, v, ts FROM s WHERE v > 20;
 CREATE VIEW kept RETAIN 1 HOUR AS SELECT ISTREAM k, v * 2 AS w FROM s WHERE v > 10;
-CREATE QUERY time_window AS SELECT k, avg(v) AS mean, count(*) AS n FROM s [RANGE 10 SECONDS] GROUP BY k;
-CREATE QUERY slides AS SELECT RSTREAM k, sum(v) AS t FROM s [RANGE 8 SECONDS SLIDE 4 SECONDS] GROUP BY k;
+CREATE QUERY time_window AS SELECT k, avg(v) AS mean, count(*) AS n FROM s [RANGE 10 SECONDS]
+  GROUP BY k;
+CREATE QUERY slides AS SELECT RSTREAM k, sum(v) AS t FROM s [RANGE 8 SECONDS SLIDE 4 SECONDS]
+  GROUP BY k;
 CREATE QUERY rows_5 AS SELECT sum(v) AS t FROM s [ROWS 5];
 CREATE QUERY rows_7 AS SELECT k, v FROM s [ROWS 7] WHERE v > 5;
 CREATE QUERY rows_by_key AS SELECT k, max(v) AS m FROM s [PARTITION BY k ROWS 3] GROUP BY k;
-CREATE QUERY sessions AS SELECT k, count(*) AS n FROM s [PARTITION BY k SESSION GAP 4 SECONDS] GROUP BY k;
+CREATE QUERY sessions AS SELECT k, count(*) AS n FROM s [PARTITION BY k SESSION GAP 4 SECONDS]
+  GROUP BY k;
 CREATE QUERY joined AS SELECT a.k, a.v, b.u FROM s [RANGE 6 SECONDS] a, r [RANGE 6 SECONDS] b
   WHERE a.k = b.k AND a.v > b.u;
 CREATE QUERY with_table AS SELECT s.v, t.word FROM s [RANGE 5 SECONDS], t WHERE s.k = t.k;
