@@ -19,7 +19,7 @@ import _chaos_small
 import _chaos_work as work
 from _chaos_child import attempt, wait_until
 from _chaos_ledger import Ledger
-from thalweg.runtime import clock as clock_module
+from thalweg.runtime.state import clock as clock_module
 
 FAULT = "clock jumps back"
 HOURS = 3_600_000_000

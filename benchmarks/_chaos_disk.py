@@ -25,7 +25,7 @@ import _chaos_work as work
 from _chaos_child import attempt, wait_until
 from _chaos_ledger import Ledger
 from thalweg.errors import ThalwegError
-from thalweg.runtime.logwriter import MOST_PENDING
+from thalweg.runtime.sources.log_writer import MOST_PENDING
 from thalweg.store.storage import LocalStorage
 
 FAULT = "disk full"

@@ -19,8 +19,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from thalweg.runtime import sinks
-from thalweg.runtime.logwriter import LogWriter
+from thalweg.runtime.sinks import sinks
+from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.store.storage import LocalStorage
 
 VARIABLE = "CHAOS_POINT"

@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 
-from thalweg.runtime import retention
-from thalweg.runtime.inspection import inspect
-from thalweg.runtime.opening import load_state, sweep
+from thalweg.runtime.state.open_path import load_state, sweep
+from thalweg.runtime.upkeep import retention
+from thalweg.runtime.upkeep.inspection import inspect
 from thalweg.store import manifest
 from thalweg.store.storage import LocalStorage
 from thalweg.testing.compare import canonical, difference, from_table

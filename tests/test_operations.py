@@ -12,16 +12,16 @@ import pytest
 
 from thalweg.cli import main
 from thalweg.plan.catalog import Catalog
-from thalweg.runtime.coordinator import Coordinator
-from thalweg.runtime.ingest import IngestPlan, ingest_table
-from thalweg.runtime.inspection import Files, inspect
-from thalweg.runtime.logwriter import LogWriter
-from thalweg.runtime.loop import EpochLoop
-from thalweg.runtime.opening import claim, load_state, release, sweep
-from thalweg.runtime.session import Session
-from thalweg.runtime.shapes import arrow_fields, make_stream
-from thalweg.runtime.sinks import FunctionSink
-from thalweg.runtime.vacuum import carry_out, plan_vacuum
+from thalweg.runtime.epoch.coordinator import Coordinator
+from thalweg.runtime.epoch.driver import EpochLoop
+from thalweg.runtime.session.session import Session
+from thalweg.runtime.sinks.sinks import FunctionSink
+from thalweg.runtime.sources.log_writer import LogWriter
+from thalweg.runtime.sources.pack_rows import IngestPlan, ingest_table
+from thalweg.runtime.sources.python_arguments import arrow_fields, make_stream
+from thalweg.runtime.state.open_path import claim, load_state, release, sweep
+from thalweg.runtime.upkeep.inspection import Files, inspect
+from thalweg.runtime.upkeep.vacuum import carry_out, plan_vacuum
 from thalweg.store import manifest
 from thalweg.store.packs import PackCache
 from thalweg.store.storage import LocalStorage, Storage

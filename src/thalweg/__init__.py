@@ -15,7 +15,7 @@ from thalweg.errors import ThalwegError
 
 if TYPE_CHECKING:
     from thalweg.fluent import col, fn, lit, when
-    from thalweg.runtime.client import connect
+    from thalweg.runtime.session.client import connect
     from thalweg.spark.engine import Engine
 
 __version__ = "0.1.0"
@@ -31,7 +31,7 @@ def __getattr__(name: str) -> Any:
 
         return Engine
     if name == "connect":
-        from thalweg.runtime.client import connect
+        from thalweg.runtime.session.client import connect
 
         return connect
     if name in _FLUENT:

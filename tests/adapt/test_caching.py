@@ -16,7 +16,7 @@ from thalweg.adapt.joins.estimators import NewKeyShare
 from thalweg.adapt.loop import Adaptation
 from thalweg.plan.pipelines import Orders
 from thalweg.plan.subresults import Span, with_spans
-from thalweg.runtime.session import Query
+from thalweg.runtime.session.session import Query
 from thalweg.store import native
 from thalweg.testing.runner import Runner
 

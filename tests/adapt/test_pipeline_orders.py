@@ -10,7 +10,7 @@ import pyarrow as pa
 from thalweg.adapt.joins.calibration import UNITS
 from thalweg.adapt.loop import Adaptation
 from thalweg.plan.pipelines import PipelineOf, pipeline_of
-from thalweg.runtime.session import Query
+from thalweg.runtime.session.session import Query
 from thalweg.testing.runner import Runner
 
 EPOCHS, ROWS, KEYS = 24, 2_000, 50

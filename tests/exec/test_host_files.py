@@ -13,7 +13,7 @@ import pytest
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.jobs import Job, Result, execute_all
 from thalweg.plan.subresults import Span, with_spans
-from thalweg.runtime.session import Query
+from thalweg.runtime.session.session import Query
 from thalweg.store import hostfiles
 from thalweg.store.hostfiles import HostFiles
 from thalweg.store.packs import PackCache

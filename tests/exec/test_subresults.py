@@ -11,7 +11,7 @@ from inspecting import Inspector
 
 from thalweg.plan.pipelines import Orders
 from thalweg.plan.subresults import Span, all_spans, compatible, with_spans
-from thalweg.runtime.session import Query
+from thalweg.runtime.session.session import Query
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.grid import load, reference_result
 from thalweg.testing.joingraphs import random_join

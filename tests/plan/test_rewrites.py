@@ -41,7 +41,7 @@ from thalweg.plan.rewrites.fold_constants import fold_constants
 from thalweg.plan.rewrites.prune_columns import prune_columns
 from thalweg.plan.rewrites.push_filters import push_filters
 from thalweg.plan.rewrites.split_conjunctions import split_conjunctions
-from thalweg.runtime.session import Query
+from thalweg.runtime.session.session import Query
 from thalweg.testing.compare import (
     canonical,
     column_values,

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from thalweg.exec.jobs import UpkeepFailed, execute_all
-from thalweg.runtime import aside, retention
+from thalweg.runtime.upkeep import background_merges as aside
+from thalweg.runtime.upkeep import retention
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.generators import random_case
 from thalweg.testing.grid import VARIANTS, check_variant, reference_result

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from thalweg.errors import ConfigError
-from thalweg.runtime.client import Looking
+from thalweg.runtime.session.client import Looking
 from thalweg.testing.runner import Runner
 
 MODES = ("none", "p", "c", "auto", None)

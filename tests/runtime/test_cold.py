@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from thalweg.exec import upkeep
-from thalweg.runtime import aside, retention
-from thalweg.runtime.opening import sweep
+from thalweg.runtime.state.open_path import sweep
+from thalweg.runtime.upkeep import background_merges as aside
+from thalweg.runtime.upkeep import retention
 from thalweg.store.storage import LocalStorage
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.generators import random_case

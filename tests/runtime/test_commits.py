@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from thalweg.errors import ConfigError, FormatTooNew
-from thalweg.runtime import coordinator
-from thalweg.runtime.opening import claim, load_state
+from thalweg.runtime.epoch import coordinator
+from thalweg.runtime.state.open_path import claim, load_state
 from thalweg.store.manifest import FORMAT_FILE, check_format, load
 from thalweg.store.storage import LocalStorage, MemoryStorage
 from thalweg.testing.runner import Runner

@@ -12,11 +12,11 @@ import pytest
 
 from thalweg.errors import ConfigError
 from thalweg.exec.gather import EPOCH
-from thalweg.runtime.following import Results
-from thalweg.runtime.gathering import SHARE_OF_RETAINED
-from thalweg.runtime.inspection import inspect
-from thalweg.runtime.outputs import epochs_of, key_of, keys_of, owner_of
-from thalweg.runtime.vacuum import carry_out, plan_vacuum
+from thalweg.runtime.results.followers import Results
+from thalweg.runtime.state.output_keys import epochs_of, key_of, keys_of, owner_of
+from thalweg.runtime.upkeep.inspection import inspect
+from thalweg.runtime.upkeep.output_compaction import SHARE_OF_RETAINED
+from thalweg.runtime.upkeep.vacuum import carry_out, plan_vacuum
 from thalweg.store.leases import Lease, renew
 from thalweg.store.manifest import load
 from thalweg.store.storage import open_storage

@@ -11,9 +11,9 @@ import pytest
 
 from thalweg.errors import FormatTooNew, PathError
 from thalweg.exec import slots
-from thalweg.runtime.inspection import SLOT_WORDS, Files, PathView, inspect, instant
-from thalweg.runtime.opening import claim, release
-from thalweg.runtime.state import EngineState
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.open_path import claim, release
+from thalweg.runtime.upkeep.inspection import SLOT_WORDS, Files, PathView, inspect, instant
 from thalweg.store import manifest
 from thalweg.store.storage import LocalStorage, MemoryStorage, Storage
 from thalweg.testing.runner import Runner

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from thalweg.errors import ConfigError
-from thalweg.runtime.standing import DECIDE_EVERY
-from thalweg.runtime.state import WHERES
+from thalweg.runtime.invoke.materialize_modes import DECIDE_EVERY
+from thalweg.runtime.state.engine_state import WHERES
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.runner import Runner
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from thalweg.runtime.state import WHERES
+from thalweg.runtime.state.engine_state import WHERES
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.runner import Runner
 

@@ -12,15 +12,15 @@ import pyarrow as pa
 import pytest
 
 from thalweg.plan.catalog import Catalog
-from thalweg.runtime import coordinator
-from thalweg.runtime.coordinator import Coordinator, EpochReport
-from thalweg.runtime.ingest import IngestPlan, ingest_table
-from thalweg.runtime.listeners import Listeners
-from thalweg.runtime.logwriter import LogWriter
-from thalweg.runtime.loop import EpochLoop
-from thalweg.runtime.session import Session
-from thalweg.runtime.shapes import arrow_fields, make_stream
-from thalweg.runtime.state import EngineState
+from thalweg.runtime.epoch import coordinator
+from thalweg.runtime.epoch.coordinator import Coordinator, EpochReport
+from thalweg.runtime.epoch.driver import EpochLoop
+from thalweg.runtime.epoch.listeners import Listeners
+from thalweg.runtime.session.session import Session
+from thalweg.runtime.sources.log_writer import LogWriter
+from thalweg.runtime.sources.pack_rows import IngestPlan, ingest_table
+from thalweg.runtime.sources.python_arguments import arrow_fields, make_stream
+from thalweg.runtime.state.engine_state import EngineState
 from thalweg.store.packs import PackCache
 from thalweg.store.storage import MemoryStorage
 from thalweg.testing.runner import LocalExecutor, Runner
@@ -214,7 +214,7 @@ def ticks(seconds: Sequence[float], tick: float) -> int:
     made.epoch = lambda entries, **how: asked.append(1)  # type: ignore[method-assign]
     with pytest.MonkeyPatch.context() as patch:
         readings = iter(seconds)
-        patch.setattr("thalweg.runtime.loop.time.monotonic", lambda: next(readings))
+        patch.setattr("thalweg.runtime.epoch.driver.time.monotonic", lambda: next(readings))
         for _ in seconds:
             loop._once()
     return len(asked)

@@ -12,7 +12,7 @@ import pytest
 from thalweg.errors import ConfigError, DuplicateName
 from thalweg.exec.many import sets
 from thalweg.plan.standing import standing_filter
-from thalweg.runtime.state import FILTERS
+from thalweg.runtime.state.engine_state import FILTERS
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.runner import Runner
 

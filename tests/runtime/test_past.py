@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 import pytest
 
 from thalweg.exec.frame import BEFORE_TIME
-from thalweg.runtime.backlog import Pace
-from thalweg.runtime.history import history
+from thalweg.runtime.epoch.catch_up import Pace
+from thalweg.runtime.results.stream_history import history
 from thalweg.testing.compare import column_values, difference, from_table
 from thalweg.testing.generators import Case, random_case
 from thalweg.testing.grid import load

@@ -10,7 +10,7 @@ import pytest
 from thalweg.errors import BindError, ConfigError, UnboundedState
 from thalweg.plan.logical import Field
 from thalweg.plan.types import BIGINT, STRING
-from thalweg.runtime.pushing import as_records, from_items
+from thalweg.runtime.sources.push import as_records, from_items
 from thalweg.store.leases import Lease, leases, renew
 from thalweg.store.storage import MemoryStorage
 from thalweg.testing import Runner

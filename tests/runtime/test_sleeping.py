@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from thalweg.errors import ConfigError
-from thalweg.runtime.client import Looking
-from thalweg.runtime.following import Results
-from thalweg.runtime.inspection import inspect
-from thalweg.runtime.state import EngineState
+from thalweg.runtime.results.followers import Results
+from thalweg.runtime.session.client import Looking
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.upkeep.inspection import inspect
 from thalweg.store import manifest
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.runner import Runner

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.runtime import stores
+from thalweg.runtime.sharing import window_stores as stores
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.runner import Runner
 

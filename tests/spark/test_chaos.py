@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from thalweg.cli import bench
-from thalweg.runtime import retention
+from thalweg.runtime.upkeep import retention
 from thalweg.store import manifest
 
 sys.path.insert(0, str(bench.folder()))
@@ -114,13 +114,13 @@ def test_a_sweep_that_sweeps_nothing_is_noticed(
 def test_a_batch_that_is_taken_twice_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("thalweg.runtime.logwriter.LogWriter.has", lambda *_: False)
+    monkeypatch.setattr("thalweg.runtime.sources.log_writer.LogWriter.has", lambda *_: False)
     assert killed_and_judged(tmp_path, "log 2 after")
 
 
 def test_a_mark_that_is_ignored_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sink that is told of an epoch again writes the same file; under another name it shows."""
-    from thalweg.runtime import sinks
+    from thalweg.runtime.sinks import sinks
 
     def careless(self: Any, epoch: int, output: Any) -> None:
         number = len(list((tmp_path / "out").glob("*"))) if (tmp_path / "out").exists() else 0

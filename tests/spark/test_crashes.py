@@ -27,7 +27,7 @@ from thalweg.errors import (
     GroupMismatch,
     PathInUse,
 )
-from thalweg.runtime.opening import load_state, sweep
+from thalweg.runtime.state.open_path import load_state, sweep
 from thalweg.store.storage import LocalStorage
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.runner import Runner

@@ -10,7 +10,7 @@ import pytest
 from cases import file_frame, rows_in, wait_until, write_files
 
 import thalweg as tw
-from thalweg.runtime import loop
+from thalweg.runtime.epoch import driver as loop
 from thalweg.testing.compare import difference, from_table
 
 pytestmark = pytest.mark.spark

@@ -18,7 +18,7 @@ from cases import wait_until
 import thalweg as tw
 from thalweg.cli import main
 from thalweg.errors import ConfigError, DuplicateName, UnknownName
-from thalweg.runtime.client import Receipt
+from thalweg.runtime.session.client import Receipt
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.runner import Runner
 

@@ -14,7 +14,7 @@ import pytest
 
 from thalweg import Engine
 from thalweg.errors import DuplicateName, SourceError, TypeMismatch, UnknownName
-from thalweg.runtime.pushing import Heartbeat
+from thalweg.runtime.sources.push import Heartbeat
 
 pytestmark = pytest.mark.spark
 UTC = pa.timestamp("us", "UTC")

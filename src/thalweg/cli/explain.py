@@ -17,11 +17,11 @@ from thalweg.plan.catalog import Catalog, StreamDef, TableDef
 from thalweg.plan.logical import format_duration
 from thalweg.plan.query import SinkSpec
 from thalweg.plan.types import to_arrow
-from thalweg.runtime.client import NoExecutor
-from thalweg.runtime.coordinator import Coordinator
-from thalweg.runtime.session import Query, Session
-from thalweg.runtime.sinks import FunctionSink, Sink
-from thalweg.runtime.state import EngineState
+from thalweg.runtime.epoch.coordinator import Coordinator
+from thalweg.runtime.session.client import NoExecutor
+from thalweg.runtime.session.session import Query, Session
+from thalweg.runtime.sinks.sinks import FunctionSink, Sink
+from thalweg.runtime.state.engine_state import EngineState
 from thalweg.store.storage import MemoryStorage
 
 

@@ -21,9 +21,9 @@ from thalweg.cli.script import placed_in, read_script
 from thalweg.errors import ConfigError, QueryFailed, SourceError
 from thalweg.lang.parser import parse
 from thalweg.plan.catalog import REJECTS, SYSSTREAM, StreamDef
-from thalweg.runtime.coordinator import EpochReport
-from thalweg.runtime.session import Query
-from thalweg.runtime.state import FAILED as QUERY_FAILED
+from thalweg.runtime.epoch.coordinator import EpochReport
+from thalweg.runtime.session.session import Query
+from thalweg.runtime.state.engine_state import FAILED as QUERY_FAILED
 from thalweg.spark.terminal import local_engine
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from thalweg.cli import rows
 from thalweg.cli.script import placed_in
-from thalweg.runtime.client import Receipt, connect
+from thalweg.runtime.session.client import Receipt, connect
 
 MOST_ROWS = 1_000
 

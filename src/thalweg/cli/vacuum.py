@@ -7,10 +7,10 @@ from rich.console import Console
 from thalweg.cli.sizes import format_bytes, plural
 from thalweg.errors import PathError
 from thalweg.lang.durations import parse_duration
-from thalweg.runtime.clock import wall_clock
-from thalweg.runtime.inspection import Files
-from thalweg.runtime.opening import claim, hold, refuse_foreign, release
-from thalweg.runtime.vacuum import VacuumPlan, carry_out, plan_vacuum
+from thalweg.runtime.state.clock import wall_clock
+from thalweg.runtime.state.open_path import claim, hold, refuse_foreign, release
+from thalweg.runtime.upkeep.inspection import Files
+from thalweg.runtime.upkeep.vacuum import VacuumPlan, carry_out, plan_vacuum
 from thalweg.store.storage import LocalStorage, open_storage
 
 

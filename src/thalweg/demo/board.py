@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from thalweg.demo.shop import REGIONS, STREAMS, Feed
-from thalweg.runtime.coordinator import EpochReport
+from thalweg.runtime.epoch.coordinator import EpochReport
 from thalweg.spark.terminal import bar, sparkline
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from thalweg.lang import ast
 from thalweg.plan.logical import EmitKind
 
 if TYPE_CHECKING:
-    from thalweg.runtime.session import Callback, Query, Session
+    from thalweg.runtime.session.session import Callback, Query, Session
 
 
 class Home(Protocol):

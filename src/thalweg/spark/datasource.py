@@ -30,7 +30,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from thalweg.errors import ConfigError
-from thalweg.runtime.following import Results
+from thalweg.runtime.results.followers import Results
 from thalweg.store.leases import Lease, renew
 from thalweg.store.storage import open_storage
 

@@ -24,14 +24,14 @@ from thalweg.errors import (
 )
 from thalweg.fluent.streams import Stream, named
 from thalweg.plan.catalog import Catalog
-from thalweg.runtime.clock import wall_clock
-from thalweg.runtime.coordinator import Coordinator
-from thalweg.runtime.listeners import Listener, Listeners
-from thalweg.runtime.logwriter import LogWriter
-from thalweg.runtime.loop import EpochLoop
-from thalweg.runtime.opening import claim, load_state, release, sweep
-from thalweg.runtime.pushing import Pusher, PushInput
-from thalweg.runtime.session import Callback, Query
+from thalweg.runtime.epoch.coordinator import Coordinator
+from thalweg.runtime.epoch.driver import EpochLoop
+from thalweg.runtime.epoch.listeners import Listener, Listeners
+from thalweg.runtime.session.session import Callback, Query
+from thalweg.runtime.sources.log_writer import LogWriter
+from thalweg.runtime.sources.push import Pusher, PushInput
+from thalweg.runtime.state.clock import wall_clock
+from thalweg.runtime.state.open_path import claim, load_state, release, sweep
 from thalweg.spark import columns as _columns  # noqa: F401  built queries take Spark's columns
 from thalweg.spark import datasource
 from thalweg.spark.executor import executor_for

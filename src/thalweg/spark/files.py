@@ -18,8 +18,8 @@ from thalweg.errors import SourceError
 from thalweg.plan.catalog import SourceSpec, StreamDef
 from thalweg.plan.logical import Schema
 from thalweg.plan.types import DATE, TIMESTAMP, to_arrow
-from thalweg.runtime.lenient import LENIENT, Records, unreadable
-from thalweg.runtime.shapes import normalized
+from thalweg.runtime.sources.malformed_records import LENIENT, Records, unreadable
+from thalweg.runtime.sources.python_arguments import normalized
 
 _ZONE = r":\d\d(?:\.\d+)? ?(?:Z|[+-]\d\d(?::?\d\d)?)$"
 FOR_EVER = "36500d"

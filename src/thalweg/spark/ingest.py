@@ -23,11 +23,11 @@ from pyspark.sql.streaming import StreamingQuery
 
 from thalweg.errors import CheckpointLost, GroupMismatch
 from thalweg.plan.catalog import StreamDef
-from thalweg.runtime.clock import wall_clock
-from thalweg.runtime.ingest import Ingested, IngestPlan, ingest_table
-from thalweg.runtime.lenient import Records
-from thalweg.runtime.logwriter import LogWriter
-from thalweg.runtime.shapes import normalized
+from thalweg.runtime.sources.log_writer import LogWriter
+from thalweg.runtime.sources.malformed_records import Records
+from thalweg.runtime.sources.pack_rows import Ingested, IngestPlan, ingest_table
+from thalweg.runtime.sources.python_arguments import normalized
+from thalweg.runtime.state.clock import wall_clock
 from thalweg.spark.arrow import arrow_messages, arrow_schema, record_batches
 from thalweg.spark.files import read_files
 from thalweg.spark.settings import is_local

@@ -15,13 +15,13 @@ from thalweg.errors import ConfigError, UnknownName, did_you_mean
 from thalweg.lang.definitions import columns_of
 from thalweg.plan.catalog import StreamDef, TableDef
 from thalweg.plan.logical import instant_of
-from thalweg.runtime.clock import wall_clock
-from thalweg.runtime.history import history
-from thalweg.runtime.logwriter import LogWriter
-from thalweg.runtime.loop import EpochLoop, LoopEnded
-from thalweg.runtime.pushing import PushInput, from_items, from_table
-from thalweg.runtime.session import Session
-from thalweg.runtime.shapes import Duration, arrow_fields, make_stream, normalized
+from thalweg.runtime.epoch.driver import EpochLoop, LoopEnded
+from thalweg.runtime.results.stream_history import history
+from thalweg.runtime.session.session import Session
+from thalweg.runtime.sources.log_writer import LogWriter
+from thalweg.runtime.sources.push import PushInput, from_items, from_table
+from thalweg.runtime.sources.python_arguments import Duration, arrow_fields, make_stream, normalized
+from thalweg.runtime.state.clock import wall_clock
 from thalweg.spark.files import file_names
 from thalweg.spark.ingest import StreamInput
 from thalweg.spark.readers import spark_fields, spark_stream

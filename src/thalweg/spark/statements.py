@@ -14,9 +14,9 @@ from thalweg.lang import ast
 from thalweg.lang.definitions import fields_of, source_spec
 from thalweg.plan.catalog import StreamDef, TableDef
 from thalweg.plan.query import SinkSpec
-from thalweg.runtime.clock import wall_clock
-from thalweg.runtime.session import Query, Session
-from thalweg.runtime.sinks import Sink
+from thalweg.runtime.session.session import Query, Session
+from thalweg.runtime.sinks.sinks import Sink
+from thalweg.runtime.state.clock import wall_clock
 from thalweg.spark import datasource
 from thalweg.spark.files import inferred_table, list_files, read_file
 from thalweg.spark.sinks import SparkSink

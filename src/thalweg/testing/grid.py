@@ -19,7 +19,7 @@ import numpy as np
 
 from thalweg.lang.binder import bind
 from thalweg.lang.parser import parse_query
-from thalweg.runtime.session import Query
+from thalweg.runtime.session.session import Query
 from thalweg.testing.compare import column_values, difference, from_table, python_rows
 from thalweg.testing.generators import Case, GeneratedStream, cuts
 from thalweg.testing.reference import ReferenceResult, ReferenceStream, evaluate_query

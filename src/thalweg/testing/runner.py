@@ -23,13 +23,13 @@ from thalweg.exec.jobs import Job, Result, execute_all
 from thalweg.fluent.streams import Stream, named
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef
 from thalweg.plan.pipelines import Orders
-from thalweg.runtime.backlog import Pace
-from thalweg.runtime.coordinator import Coordinator, EpochReport
-from thalweg.runtime.delivery import Delivery
-from thalweg.runtime.ingest import IngestPlan, ingest_table
-from thalweg.runtime.session import Callback, Query, Session
-from thalweg.runtime.shapes import Duration, arrow_fields, make_stream, normalized
-from thalweg.runtime.state import EngineState
+from thalweg.runtime.epoch.catch_up import Pace
+from thalweg.runtime.epoch.coordinator import Coordinator, EpochReport
+from thalweg.runtime.session.session import Callback, Query, Session
+from thalweg.runtime.sinks.delivery import Delivery
+from thalweg.runtime.sources.pack_rows import IngestPlan, ingest_table
+from thalweg.runtime.sources.python_arguments import Duration, arrow_fields, make_stream, normalized
+from thalweg.runtime.state.engine_state import EngineState
 from thalweg.store import manifest
 from thalweg.store.log import LogEntry, commit_entry
 from thalweg.store.packs import PackCache

@@ -1,0 +1,108 @@
+"""SysStream: what the engine knows of itself, as a stream for ordinary queries.
+
+Each epoch that takes rows in publishes one row per property of every entity: what happened in that
+epoch (`rows`, `emitted`, `evaluations`, `selectivity`, ...), and sizes as they stand
+(`state_bytes`, `kept_rows`, ...). It is published while somebody reads it, stamped with the
+epoch's clock, and processed in the next epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from thalweg.adapt.loop import Adaptation
+from thalweg.exec.aggregate import OPENS
+from thalweg.exec.shared import selectivity
+from thalweg.plan.catalog import SYSSTREAM, system_stream
+from thalweg.plan.types import to_arrow
+from thalweg.runtime.epoch.report import EpochReport
+from thalweg.runtime.state.engine_state import EngineState, QueryState, StreamState
+
+Property = tuple[str, str, str, float]
+"""Entity, its kind, the property's name and value."""
+_TALLIES = ("rows", "late", "rejected")
+
+
+class SysStream:
+    """Turns counters that only grow into what each epoch added to them."""
+
+    def __init__(self, state: EngineState, adaptation: Adaptation) -> None:
+        self._state = state
+        self._adaptation = adaptation
+        self._before: dict[tuple[str, str], int] = {}
+        self._clock = state.clock
+        for stream in state.streams:
+            self._streams_growth(stream, state.streams[stream])
+        for query in state.queries:
+            self._grown(query, state.queries[query].counts)
+            self._more(query, "switches", adaptation.log(query).count)
+
+    def table(self, report: EpochReport, clock: int) -> pa.Table:
+        found = list(self._properties(report, clock))
+        epoch = report.epoch
+        entities, kinds, names, values = zip(*found, strict=True)
+        columns = [entities, kinds, names, values, [epoch] * len(found)]
+        fields = system_stream().fields
+        return pa.table(
+            {f.name: pa.array(c, to_arrow(f.type)) for f, c in zip(fields, columns, strict=True)}
+        )
+
+    def _properties(self, report: EpochReport, clock: int) -> Iterator[Property]:
+        seconds = (clock - self._clock) / 1e6 if self._clock else 0.0  # 0: no epoch before
+        self._clock = clock
+        yield "engine", "engine", "rows", report.rows_in
+        yield "engine", "engine", "seconds", report.seconds
+        yield "engine", "engine", "step_seconds", report.step_seconds
+        yield "engine", "engine", "state_bytes", report.state_bytes
+        for name, stream in self._state.streams.items():
+            if name != SYSSTREAM:
+                yield from self._of_stream(name, stream, seconds)
+        for name, query in self._state.queries.items():
+            yield from self._of_query(name, query)
+
+    def _of_stream(self, name: str, stream: StreamState, seconds: float) -> Iterator[Property]:
+        grown = self._streams_growth(name, stream)
+        for tally, value in grown.items():
+            yield name, "stream", tally, value
+        if seconds > 0:
+            yield name, "stream", "rate", grown["rows"] / seconds
+        yield name, "stream", "kept_rows", sum(p.rows for p in stream.packs)
+        yield name, "stream", "kept_bytes", sum(p.bytes for p in stream.packs)
+
+    def _of_query(self, name: str, query: QueryState) -> Iterator[Property]:
+        grown = self._grown(name, query.counts)
+        yield name, "query", "emitted", grown.get("emitted", 0)
+        yield name, "query", "rejected", grown.get("rejected", 0)
+        packs = [p for slot in query.slots.values() for p in slot]
+        yield name, "query", "state_bytes", sum(p.meta.bytes for p in packs)
+        log = self._adaptation.log(name)
+        yield name, "query", "switches", self._more(name, "switches", log.count)
+        costs = self._adaptation.costs_of(name)
+        for text in [k.removeprefix("passed:") for k in grown if k.startswith("passed:")]:
+            passing = selectivity(grown, text)
+            if passing is None:
+                continue
+            entity = f"{name}: {text}"
+            yield entity, "predicate", "selectivity", passing
+            for kind in ("evaluations", "shared", "profiled"):
+                yield entity, "predicate", kind, grown.get(f"{kind}:{text}", 0)
+            if text in costs:
+                yield entity, "predicate", "cost", costs[text]
+
+    def _streams_growth(self, name: str, stream: StreamState) -> dict[str, int]:
+        return self._grown(f"stream {name}", {t: getattr(stream, t) for t in _TALLIES})
+
+    def _grown(self, entity: str, counts: dict[str, Any]) -> dict[str, int]:
+        return {
+            name: self._more(entity, name, count)
+            for name, count in counts.items()
+            if not name.startswith(OPENS)  # comes and goes with its group
+        }
+
+    def _more(self, entity: str, name: str, count: int) -> int:
+        before = self._before.get((entity, name), 0)
+        self._before[entity, name] = count
+        return count - before

@@ -1,0 +1,1 @@
+"""Queries that answer when they are invoked."""

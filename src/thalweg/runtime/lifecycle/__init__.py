@@ -1,0 +1,1 @@
+"""How queries, views and tables begin, change and end."""

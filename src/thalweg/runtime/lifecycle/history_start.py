@@ -1,0 +1,141 @@
+"""Where a query begins: how much of the past it sees, and from which instant on it speaks.
+
+A query that sees the past is an ordinary query whose frontier lies behind: it goes through what is
+kept, slice by slice, by the same steps as everything else, so that nothing is missed or seen twice
+where the past ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from thalweg.exec import windows
+from thalweg.exec.frame import BEFORE_TIME
+from thalweg.plan.catalog import Catalog
+from thalweg.plan.logical import EmitKind, TimeWindow, WindowSpec
+from thalweg.plan.physical import Block, QueryPlan, Sequenced
+from thalweg.runtime.state.engine_state import EngineState, QueryState, StreamState
+from thalweg.store.packs import TIME, PackMeta
+from thalweg.store.storage import Storage
+
+REPLAY, SEED, NONE = "replay", "seed", "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """`begins` are the first instants of which all rows are seen, per stream; `first_seq` is the
+    first log entry; nothing is emitted before `silent_until`."""
+
+    begins: Mapping[str, int] = field(default_factory=dict)
+    first_seq: int = 0
+    silent_until: int = BEFORE_TIME
+
+    @property
+    def frontier(self) -> int:
+        first = min(self.begins.values(), default=BEFORE_TIME)
+        if self.silent_until == BEFORE_TIME:
+            return first
+        return min(first, self.silent_until - 1)  # what stands before the first row is not news
+
+
+def usual_history(plan: QueryPlan, catalog: Catalog) -> str:
+    """Unless a query says otherwise: the past of streams that are kept, none of others'."""
+    streams = [catalog.streams[s] for s in plan.streams if s in catalog.streams]
+    return REPLAY if streams and all(s.is_retained for s in streams) else NONE
+
+
+def beginning(
+    plan: QueryPlan, history: str, state: EngineState, cut: int | None = None
+) -> Beginning:
+    """Where a query that comes now begins. With `seed` its windows are filled as they would stand
+    at the `cut`, by default the first instant that is not over."""
+    streams = {s: state.streams[s] for s in plan.streams}
+    if history == NONE:
+        return Beginning({s: _after(known) for s, known in streams.items()}, state.next_seq)
+    begins = {s: known.kept_since for s, known in streams.items()}
+    if history == REPLAY:
+        return Beginning(begins)
+    if cut is None:
+        cut = min((known.watermark for known in streams.values()), default=BEFORE_TIME)
+    furthest = reach(plan, cut)
+    return Beginning({s: max(b, furthest) for s, b in begins.items()}, silent_until=cut)
+
+
+def _after(stream: StreamState) -> int:
+    """The first instant of which no row has come yet."""
+    return stream.max_ts + 1 if stream.rows else BEFORE_TIME
+
+
+def reach(plan: QueryPlan, cut: int) -> int:
+    """From which instant on rows may matter at the cut. Windows may lie above one another: what
+    they reach back adds up."""
+    if cut == BEFORE_TIME or passes_rows_on(plan):
+        return cut
+    found = cut
+    for window in plan.windows:
+        if not isinstance(window, TimeWindow) or window.is_endless:
+            return BEFORE_TIME
+        found -= cut - windows.reached_from(window, cut)
+    return BEFORE_TIME if any(isinstance(r, Sequenced) for r in plan.relations) else found
+
+
+def begin(query: QueryState, given: Beginning, state: EngineState, storage: Storage) -> None:
+    """Let a query begin there."""
+    query.first_seq = given.first_seq
+    query.begins = dict(given.begins)
+    query.silent_until = given.silent_until
+    query.start = None
+    query.floors, query.evicted = {}, {}
+    query.before = {s: state.streams[s].rows for s in given.begins}
+    if given.first_seq:
+        query.frontier = BEFORE_TIME
+        return
+    query.frontier = given.frontier
+    for stream, since in given.begins.items():
+        packs = state.streams[stream].packs
+        query.before[stream] -= rows_since(storage, packs, since)
+        if any(p.min_ts < since for p in packs):
+            query.floors[stream] = since
+    query.behind = any(state.streams[s].packs for s in given.begins)
+
+
+def passes_rows_on(plan: QueryPlan) -> bool:
+    """Whether each row is judged by itself and emitted once: earlier ones make no difference."""
+    root = plan.root
+    return (
+        plan.kind is EmitKind.ISTREAM
+        and len(plan.relations) == 1
+        and isinstance(root, Block)
+        and root.grouping is None
+        and sum(not leaf.is_standing for leaf in root.leaves) == 1
+        and all(leaf.is_table or _only_grows(leaf.window) for leaf in root.leaves)
+    )
+
+
+def _only_grows(window: WindowSpec | None) -> bool:
+    """Whether rows appear as they come and never leave: one that leaves may cancel one that comes
+    at the same instant."""
+    return isinstance(window, TimeWindow) and window.is_endless and window.slide is None
+
+
+def rows_since(storage: Storage, packs: Sequence[PackMeta], since: int) -> int:
+    """How many rows are not older than an instant."""
+    return sum(len(_times_since(storage, p, since)) if p.min_ts < since else p.rows for p in packs)
+
+
+def first_instant(storage: Storage, packs: Sequence[PackMeta], since: int) -> int | None:
+    """The first event time from an instant on."""
+    reaching = [p for p in packs if p.max_ts >= since]
+    firsts = [p.min_ts for p in reaching if p.min_ts >= since]
+    cut = [_times_since(storage, p, since).min() for p in reaching if p.min_ts < since]
+    return min(map(int, [*firsts, *cut]), default=None)
+
+
+def _times_since(storage: Storage, pack: PackMeta, since: int) -> np.ndarray:
+    if pack.max_ts < since:
+        return np.empty(0, np.int64)
+    times: np.ndarray = storage.read_table(pack.name).column(TIME).to_numpy()
+    return times[times >= since]

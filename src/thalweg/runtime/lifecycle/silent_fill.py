@@ -1,0 +1,82 @@
+"""What a query says before it may speak.
+
+While the windows of a query are being filled from the past, its changes are added up instead of
+being put out. When the filling is done, the sum is the base of a new query's answer; of another
+version of a query that has been running, the difference to the old answer is put out, at the
+instant at which the new version takes over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.exec.derived import WEIGHT, summed
+from thalweg.exec.emit import SIGN
+from thalweg.plan.logical import EmitKind
+from thalweg.plan.physical import QueryPlan
+from thalweg.runtime.results.current_answer import weighted
+from thalweg.runtime.state.engine_state import Described, QueryState
+from thalweg.runtime.upkeep.output_retention import add_to
+from thalweg.store.packs import TIME, PackMeta, fresh_name, write_pack
+from thalweg.store.storage import Storage
+
+
+def swallow(
+    query: QueryState, plan: QueryPlan, packs: Sequence[PackMeta], storage: Storage, prefix: str
+) -> list[str]:
+    """Add up a silent step's output; returns the files that are superfluous then."""
+    gone = [p.name for p in packs]
+    if plan.kind is EmitKind.RELATION and packs:
+        gone += [p[0] for p in query.filling]
+        described = [p.to_json() for p in packs]
+        columns = [f.name for f in plan.schema]
+        query.filling = add_to(query.filling, described, columns, storage, prefix)
+    return gone
+
+
+def speak(
+    query: QueryState,
+    plan: QueryPlan,
+    outputs: Sequence[Described],
+    storage: Storage,
+    prefix: str,
+) -> tuple[list[PackMeta], list[str]]:
+    """End the silence. What a new version differs by from what was put out so far (`outputs`), and
+    files that are superfluous then."""
+    filling, query.filling = query.filling, []
+    replaces, query.replaces = query.replaces, False
+    if plan.kind is not EmitKind.RELATION:
+        return [], []
+    if not replaces:
+        gone = [p[0] for p in query.base]
+        query.base = filling
+        return [], gone
+    names = [f.name for f in plan.schema]
+    old = [storage.read_table(p[0]).drop_columns([TIME]) for p in query.base]
+    old += [weighted(storage.read_table(p[0])) for p in outputs]
+    new = [storage.read_table(p[0]).drop_columns([TIME]) for p in filling]
+    tables = [*new, *(_negated(t) for t in old)]
+    gone = [p[0] for p in filling]
+    if not tables:
+        return [], gone
+    changes = _signed(summed(pa.concat_tables(tables).combine_chunks(), names), query.silent_until)
+    if not changes.num_rows:
+        return [], gone
+    return [write_pack(storage, fresh_name(prefix, "out"), changes)], gone
+
+
+def _negated(table: pa.Table) -> pa.Table:
+    weights = pa.array(-table.column(WEIGHT).to_numpy())
+    return table.set_column(table.schema.get_field_index(WEIGHT), WEIGHT, weights)
+
+
+def _signed(table: pa.Table, at: int) -> pa.Table:
+    """Weighted rows as changes at an instant."""
+    weights = table.column(WEIGHT).to_numpy()
+    rows = np.repeat(np.arange(len(weights)), np.abs(weights))
+    found = table.drop_columns([WEIGHT]).take(pa.array(rows))
+    found = found.append_column(TIME, pa.array(np.full(len(rows), at, np.int64)))
+    return found.append_column(SIGN, pa.array(np.sign(weights)[rows].astype(np.int8)))

@@ -1,0 +1,140 @@
+"""Limits of state: where a join would keep more than it may, its oldest rows are given up.
+
+Rows of a stream before a *floor* leave the query's windows early, at the next instant it processes,
+as if the windows were shorter for once. The query goes on; what it emits from then on may lack
+results and is flagged as approximate. State that cannot be shortened so (groups, row windows) ends
+the query with an error that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from thalweg.exec.frame import BEFORE_TIME
+from thalweg.plan.logical import TimeWindow
+from thalweg.plan.physical import Block, QueryPlan
+from thalweg.runtime.state.engine_state import FAILED, RUNNING, EngineState, QueryState
+from thalweg.runtime.upkeep.retention import needed_since
+from thalweg.store.packs import PackMeta
+
+
+def enforce(
+    state: EngineState,
+    plans: Mapping[str, QueryPlan],
+    limits: Mapping[str, int],
+    whole: int | None,
+) -> None:
+    """Bring every query below its own limit (`limits`) and all together below the engine's."""
+    for name, limit in limits.items():
+        query = state.queries[name]
+        if query.status == RUNNING:
+            _shorten(name, plans[name], query, state, limit)
+    if whole is not None:
+        _shorten_all(state, plans, whole)
+
+
+def state_of(plan: QueryPlan, query: QueryState, state: EngineState) -> int:
+    """Bytes that a query needs: its own state, and packs of its streams within its reach."""
+    own = sum(p.meta.bytes for slot in query.slots.values() for p in slot)
+    return own + sum(p.bytes for packs in _reach(plan, query, state).values() for p in packs)
+
+
+def _reach(plan: QueryPlan, query: QueryState, state: EngineState) -> dict[str, list[PackMeta]]:
+    """Per stream the packs that hold rows the query has gone through and still needs."""
+    lows: dict[str, int] = {}
+    for reading in plan.readings:
+        for leaf in reading.leaves:
+            if leaf.is_stored and not leaf.is_table:
+                low = needed_since(reading, leaf, query)
+                lows[leaf.relation] = min(lows.get(leaf.relation, low), low)
+    return {
+        stream: [
+            p for p in state.seen_by(query, stream) if p.max_ts >= low and p.min_ts < query.frontier
+        ]
+        for stream, low in lows.items()
+    }
+
+
+def _evictable(plan: QueryPlan) -> set[str]:
+    """Streams whose rows may leave early: all their windows in the query are time windows."""
+    found: dict[str, bool] = {}
+    for reading in plan.readings:
+        for leaf in reading.leaves:
+            if leaf.is_stored and not leaf.is_table:
+                timed = isinstance(leaf.window, TimeWindow) and isinstance(reading, Block)
+                found[leaf.relation] = found.get(leaf.relation, True) and timed
+    return {stream for stream, may in found.items() if may}
+
+
+def _shorten(name: str, plan: QueryPlan, query: QueryState, state: EngineState, limit: int) -> None:
+    reach = _reach(plan, query, state)
+    # rows go with the next step, and by then as many will have come as came last
+    over = state_of(plan, query, state) + sum(map(_newest, reach.values())) - limit
+    if over <= 0:
+        return
+    packs = [(p, s) for s in _evictable(plan) for p in reach.get(s, ())]
+    floors: dict[str, int] = {}
+    for pack, stream in sorted(packs, key=lambda found: found[0].max_ts):
+        if over <= 0:
+            break
+        floors[stream] = max(floors.get(stream, BEFORE_TIME), pack.max_ts + 1)
+        over -= pack.bytes
+    if over > 0:
+        query.status = FAILED
+        query.error = (
+            f"the state of query {name} exceeds its limit of {limit:,} bytes and cannot be "
+            "shortened: give its streams shorter windows, or raise state_limit"
+        )
+        return
+    _raise_floors(query, floors)
+
+
+def _newest(packs: list[PackMeta]) -> int:
+    """Bytes that the last log entry brought."""
+    last = max((p.seq for p in packs), default=0)
+    return sum(p.bytes for p in packs if p.seq == last)
+
+
+def _raise_floors(query: QueryState, floors: Mapping[str, int]) -> None:
+    for stream, floor in floors.items():
+        before = query.floors.get(stream, BEFORE_TIME)
+        now = min(max(before, floor), query.frontier)
+        if now > before:
+            query.floors[stream] = now
+            query.evicted[stream] = [query.evicted.get(stream, [before])[0], now]
+            if query.approximate_since is None:
+                query.approximate_since = query.frontier
+
+
+def _shorten_all(state: EngineState, plans: Mapping[str, QueryPlan], limit: int) -> None:
+    """The largest query gives first."""
+    sizes = {
+        n: state_of(plans[n], q, state)
+        for n, q in state.queries.items()
+        if n in plans and q.status == RUNNING
+    }
+    over = _total(state, plans) + _growth(state, plans) - limit
+    for name in sorted(sizes, key=lambda n: -sizes[n]):
+        if over <= 0:
+            return
+        _shorten(name, plans[name], state.queries[name], state, max(sizes[name] - over, 0))
+        over = _total(state, plans) + _growth(state, plans) - limit
+
+
+def _growth(state: EngineState, plans: Mapping[str, QueryPlan]) -> int:
+    streams: dict[str, list[PackMeta]] = {}
+    for name, query in state.queries.items():
+        if name in plans and query.status == RUNNING:
+            streams |= _reach(plans[name], query, state)
+    return sum(map(_newest, streams.values()))
+
+
+def _total(state: EngineState, plans: Mapping[str, QueryPlan]) -> int:
+    """Bytes that all queries need together; packs they share count once."""
+    packs: dict[str, int] = {}
+    for name, query in state.queries.items():
+        if name in plans and query.status == RUNNING:
+            for found in _reach(plans[name], query, state).values():
+                packs |= {p.name: p.bytes for p in found}
+            packs |= {p.meta.name: p.meta.bytes for slot in query.slots.values() for p in slot}
+    return sum(packs.values())

@@ -1,0 +1,1 @@
+"""Reading what is committed; nothing here changes anything."""

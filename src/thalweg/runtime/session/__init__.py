@@ -1,0 +1,1 @@
+"""The surface: names, statements, handles of queries."""

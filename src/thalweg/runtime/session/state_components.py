@@ -1,0 +1,130 @@
+"""What a query keeps, in the four parts of Babu and Widom's architecture for continuous queries.
+
+*Stream* are answers that are final, *Store* answers that may still leave, *Scratch* what is kept
+because later answers may need it, *Throw* what has come and is kept no longer. All are numbers of
+rows, counted, not estimated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from thalweg.exec import slots
+from thalweg.exec.groupstate import HASH, SECOND, StatePack
+from thalweg.plan.logical import EmitKind
+from thalweg.plan.netting import only_grows
+from thalweg.plan.physical import Block, QueryPlan
+from thalweg.runtime.state.engine_state import EngineState, QueryState
+from thalweg.runtime.upkeep.retention import needed_since
+from thalweg.store.packs import TIME, PackMeta
+from thalweg.store.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    stream: int
+    store: int
+    scratch: int
+    throw: int
+
+
+def components(
+    plan: QueryPlan, query: QueryState, state: EngineState, storage: Storage
+) -> Components:
+    kept, pending = _window_rows(plan, query, state, storage)
+    shared = [p for key in query.stubs.values() for p in state.stores[key].packs]
+    scratch = kept + _slot_rows(query, storage) + sum(p.meta.rows for p in shared)
+    came = sum(state.streams[s].rows for s in _streams(plan)) - sum(query.before.values())
+    emitted, answers = query.counts.get("emitted", 0), _answers(query)
+    if plan.kind is not EmitKind.RELATION:
+        passed_on = emitted if _passes_rows_on(plan) else 0
+        return Components(emitted, 0, scratch, max(came - pending - kept - passed_on, 0))
+    final = _final(plan, query, answers)
+    passed_on = answers if _passes_rows_on(plan) else 0
+    return Components(final, answers - final, scratch, max(came - pending - kept - passed_on, 0))
+
+
+def _answers(query: QueryState) -> int:
+    return query.counts.get("appeared", 0) - query.counts.get("vanished", 0)
+
+
+def _final(plan: QueryPlan, query: QueryState, answers: int) -> int:
+    """How many rows of the answer can never leave it."""
+    if all(only_grows(r) for r in plan.relations):
+        return answers
+    root = plan.root
+    closes = (
+        isinstance(root, Block) and root.grouping is not None and root.grouping.closing is not None
+    )
+    if not closes or not isinstance(root, Block) or root.having or len(plan.relations) > 1:
+        return 0
+    return min(query.counts.get("closed", 0), answers)
+
+
+def _passes_rows_on(plan: QueryPlan) -> bool:
+    """Whether each answer is one row of the input."""
+    root = plan.root
+    return isinstance(root, Block) and root.grouping is None and len(root.leaves) == 1
+
+
+def _streams(plan: QueryPlan) -> list[str]:
+    return list(dict.fromkeys(plan.leaves[i].relation for i in plan.stream_leaves))
+
+
+def _window_rows(
+    plan: QueryPlan, query: QueryState, state: EngineState, storage: Storage
+) -> tuple[int, int]:
+    """Rows of its streams that the query may still look at, and rows it has not come to yet."""
+    since = dict.fromkeys(_streams(plan), query.frontier)
+    for reading in plan.readings:
+        for leaf in reading.leaves:
+            if leaf.relation in since and not leaf.is_table:
+                low = needed_since(reading, leaf, query)
+                since[leaf.relation] = min(since[leaf.relation], low)
+    kept = pending = 0
+    for stream, low in since.items():
+        for pack in state.seen_by(query, stream):
+            kept += _between(pack, low, query.frontier, storage)
+            pending += _between(pack, query.frontier, pack.max_ts + 1, storage)
+    return kept, pending
+
+
+def _between(pack: PackMeta, low: int, high: int, storage: Storage) -> int:
+    if pack.max_ts < low or pack.min_ts >= high or low >= high:
+        return 0
+    if low <= pack.min_ts and pack.max_ts < high:
+        return pack.rows
+    ts = storage.read_table(pack.name).column(TIME).to_numpy()
+    return int(np.count_nonzero((ts >= low) & (ts < high)))
+
+
+def _slot_rows(query: QueryState, storage: Storage) -> int:
+    """Rows of state; one row per group is the answer itself, what lies beside it is not."""
+    total = 0
+    for name, packs in query.slots.items():
+        if slots.kind_of(name) == slots.GROUPS:
+            total += _beside_groups(packs, storage)
+        elif slots.kind_of(name) == slots.COUNTS:
+            total += max(sum(p.meta.rows for p in packs) - _answers(query), 0)
+        else:
+            total += sum(p.meta.rows for p in packs)
+    return total
+
+
+def _beside_groups(packs: list[StatePack], storage: Storage) -> int:
+    """Values that groups hold on to beyond the one they show."""
+    if not any(p.sides for p in packs):
+        return 0
+    seen: set[tuple[int, int]] = set()
+    total = 0
+    for pack in reversed(packs):
+        table = storage.read_table(pack.meta.name)
+        ids = list(zip(*(table.column(c).to_pylist() for c in (HASH, SECOND)), strict=True))
+        fresh = np.array([i not in seen for i in ids], np.bool_)
+        seen.update(ids)
+        for prefix, _ in pack.sides:
+            held = table.column(f"{prefix}count").to_numpy()[fresh]
+            total += int(np.maximum(held - 1, 0).sum())
+    return total

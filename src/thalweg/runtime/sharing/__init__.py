@@ -1,0 +1,1 @@
+"""Queries that are run, kept or made to rest together."""

@@ -1,0 +1,1 @@
+"""From rows as they are given to packs in the log."""

@@ -1,0 +1,1 @@
+"""What the engine remembers between epochs, and how it is written down."""

@@ -1,0 +1,1 @@
+"""What is merged, folded, forgotten and looked at."""

@@ -1,0 +1,177 @@
+"""Output and rejects are gathered: an engine that has run for long keeps few packs of each query.
+
+What is committed with every epoch is what the state has become, so the state must not grow with
+the number of epochs whose output is still kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from urllib.parse import quote
+
+from thalweg.exec.frame import BEFORE_TIME
+from thalweg.exec.gather import GatherRejectsTask, GatherResult, GatherTask, RejectsResult
+from thalweg.exec.many.merging import MergeSetsTask
+from thalweg.runtime.state.engine_state import FILTERS, WHERES, Described, EngineState
+from thalweg.runtime.state.output_keys import (
+    epochs_named,
+    epochs_of,
+    key_of,
+    last_epoch_of,
+    owner_of,
+    place_of,
+)
+from thalweg.runtime.upkeep.retention import worth_merging
+from thalweg.store.packs import PackMeta
+
+FEWEST = 16
+"""Epochs with output before a query is looked at, again and again until nothing is to be done."""
+AT_ONCE = 8
+"""One of so many queries that are due is served in an epoch: the others have time."""
+SHARE_OF_RETAINED = 32
+"""Output is forgotten together with what it was gathered with: that may be no more than this part
+of the time for which results are kept."""
+ENOUGH_BYTES = 4 << 20
+"""Packs as large as this are left as they are."""
+MOST_REJECTS = 256 << 20
+"""Bytes of rejects that are read and written at once, at most."""
+MOST_KEYS = 64
+"""So much goes into one pack at a time: an epoch may have to wait for it."""
+MOST_STRETCHES = 16
+"""So many packs are made of a query's output at a time, where very much has piled up."""
+
+
+class Gathering:
+    """What is to be gathered. `retain` tells for how long results are kept, `prefix` how names of
+    new files begin."""
+
+    def __init__(
+        self, state: EngineState, retain: Callable[[], int], prefix: Callable[[str], str]
+    ) -> None:
+        self.state = state
+        self.retain = retain
+        self.prefix = prefix
+        self.fewest = FEWEST
+        self._fresh: Counter[str] = Counter()
+        for key in state.outputs:
+            self.put_out(owner_of(key))
+
+    def put_out(self, name: str) -> None:
+        """There is output of one more epoch under a name."""
+        if not name.startswith(WHERES):  # these are merged by what they hold
+            self._fresh[name] += 1
+
+    def forget(self, name: str) -> None:
+        self._fresh.pop(name, None)
+
+    def tasks(self) -> Iterator[GatherTask | MergeSetsTask]:
+        due = [name for name, epochs in self._fresh.items() if epochs >= self.fewest]
+        if not due and len(self.state.clocks) <= 2 * len(self.state.outputs) + FEWEST:
+            return
+        keys: dict[str, list[str]] = {n: [] for n in due[: math.ceil(len(due) / AT_ONCE)]}
+        for key in self.state.outputs:
+            if (owner := owner_of(key)) in keys:
+                keys[owner].append(key)
+        named = epochs_named(self.state.outputs)
+        self.state.clocks = {e: c for e, c in self.state.clocks.items() if e in named}
+        for name, own in keys.items():
+            fresh = self._fresh.pop(name)
+            tasks = [self._task(name, s) for s in self._chosen(name, sorted(own, key=epochs_of))]
+            if tasks:  # what was gathered may be next, but after the others
+                self._fresh[name] = fresh
+            yield from tasks
+
+    def _chosen(self, name: str, keys: Sequence[str]) -> list[Sequence[str]]:
+        """Neighbours that are worth gathering, among what has been handed to sinks."""
+        query = self.state.queries.get(name)
+        if query is not None:
+            keys = [k for k in keys if last_epoch_of(k) <= query.delivered]
+        sizes = [sum(p[2] for p in self.state.outputs[k]) for k in keys]
+        begin = 0
+        found: list[Sequence[str]] = []
+        while begin < len(keys) and len(found) < MOST_STRETCHES:
+            stop, is_closed = self._stretch(keys, sizes, begin)
+            some = sizes[begin:stop]
+            # what is rewritten again and again must at least double each time
+            pays = len(some) >= self.fewest // 2 and 2 * max(some) <= sum(some)
+            if len(some) > 1 and (is_closed or pays):
+                found.append(keys[begin:stop])
+            begin = stop if is_closed or pays else begin + 1
+        return found
+
+    def _stretch(self, keys: Sequence[str], sizes: Sequence[int], begin: int) -> tuple[int, bool]:
+        """How far from a key on all go into one pack, and whether nothing can be added to them."""
+        longest, total, stop = self.retain() / SHARE_OF_RETAINED, sizes[begin], begin + 1
+        while total < ENOUGH_BYTES:
+            if stop == len(keys):
+                return stop, False
+            if (
+                sizes[stop] >= ENOUGH_BYTES
+                or stop - begin == MOST_KEYS
+                or self._took(keys[begin], keys[stop]) > longest
+            ):
+                break
+            total += sizes[stop]
+            stop += 1
+        return stop, True
+
+    def _took(self, first: str, last: str) -> int:
+        begin, end = epochs_of(first)[0], epochs_of(last)[1]
+        return self.state.clocks.get(str(end), 0) - self.state.clocks.get(str(begin), 0)
+
+    def _task(self, name: str, keys: Sequence[str]) -> GatherTask | MergeSetsTask:
+        packs = [tuple(map(PackMeta.from_json, self.state.outputs[k])) for k in keys]
+        prefix = self.prefix(f"q/{quote(name, safe='')}")
+        if name.startswith(FILTERS):
+            everything = tuple(p for each in packs for p in each)
+            return MergeSetsTask(name, tuple(keys), everything, BEFORE_TIME, prefix)
+        parts = tuple((last_epoch_of(k), each) for k, each in zip(keys, packs, strict=True))
+        return GatherTask(name, tuple(keys), parts, prefix)
+
+
+def replace_gathered(state: EngineState, result: GatherResult) -> list[str]:
+    """Put a pack in the place of the others; returns the files that are superfluous then."""
+    outputs = state.outputs
+    present = {p[0] for key in result.keys for p in outputs.get(key, ())}
+    merged = [] if result.merged is None else [result.merged]
+    if not present.issuperset(result.old):  # some of them have gone meanwhile
+        return [p.name for p in merged]
+    for key in result.keys:
+        left = [p for p in outputs.pop(key) if p[0] not in result.old]
+        if left:
+            outputs[key] = left
+    if merged:
+        key = key_of(result.name, epochs_of(result.keys[0])[0], epochs_of(result.keys[-1])[1])
+        outputs[key] = [*outputs.get(key, ()), *(p.to_json() for p in merged)]
+    return list(result.old)
+
+
+def gathers_of_rejects(
+    state: EngineState, prefix: Callable[[str], str]
+) -> Iterator[GatherRejectsTask]:
+    lists = [(True, name, stream.rejects) for name, stream in state.streams.items()]
+    lists += [(False, name, query.rejects) for name, query in state.queries.items()]
+    for of_stream, owner, packs in lists:
+        if packs:
+            begin, end = worth_merging([p[1] for p in packs]) or (0, 0)
+            if end and sum(p[2] for p in packs[begin:end]) <= MOST_REJECTS:
+                some = tuple(map(PackMeta.from_json, packs[begin:end]))
+                folder = "log" if of_stream else f"q/{quote(owner, safe='')}"
+                yield GatherRejectsTask(owner, of_stream, some, prefix(folder))
+
+
+def replace_rejects(state: EngineState, result: RejectsResult) -> list[str]:
+    """As `replace_gathered`."""
+    packs = _rejects(state, result.owner, result.of_stream)
+    at = place_of([p[0] for p in packs], result.old)
+    if at is None:
+        return [result.merged.name]
+    packs[at : at + len(result.old)] = [result.merged.to_json()]
+    return list(result.old)
+
+
+def _rejects(state: EngineState, owner: str, of_stream: bool) -> list[Described]:
+    owners = state.streams if of_stream else state.queries
+    return owners[owner].rejects if owner in owners else []
