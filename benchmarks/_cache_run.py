@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.adapt.joins.calibration import UNITS
-from thalweg.adapt.loop import Adaptation
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.pipelines import PipelineOf, repiped
 from thalweg.plan.subresults import Span, all_spans, compatible, with_spans
@@ -81,14 +80,14 @@ def run(
     """`planned` forces a plan; without it `joins` says what the engine may do by itself, by the
     number of operations or, unless they are `counted`, by the time they take here."""
     runner = _runner(work)
-    coordinator = runner.session.coordinator
-    coordinator.adaptation = Adaptation({}, UNITS if counted else None)
+    core = runner.core
+    core.adaptation.join_costs = UNITS if counted else None
     if memory is not None:
-        coordinator.adaptation.cache_bytes = memory
+        core.adaptation.cache_bytes = memory
     query = runner.query(f"{work.sql} WITH (joins = '{joins}')", name="q")
     if planned is not None:
-        coordinator.plans["q"] = planned(coordinator.plans["q"])
-        coordinator.adaptation.queries.clear()
+        core.plans.replace("q", planned(core.plans["q"]))
+        core.adaptation.queries.clear()
     found, before = Outcome(warm=work.warm), 0
     for batch in _batches(work):
         entry = runner.entry(batch)

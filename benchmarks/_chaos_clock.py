@@ -78,7 +78,7 @@ def small(root: Path, ledger: Ledger) -> None:
 
 
 def _settled(driver: _chaos_small.SmallDriver) -> None:
-    state = driver.session.coordinator.state
+    state = driver.core.state
     wait_until(lambda: state.next_seq == driver.log.next_seq or driver.loop.failure, 20)
 
 
@@ -119,7 +119,7 @@ def _live(root: Path, spark: Any, ledger: Ledger) -> None:
 
 
 def _rows(engine: Any, stream: str) -> int:
-    found = engine.session.coordinator.committed.get("streams", {}).get(stream, {})
+    found = engine.core.committer.committed.get("streams", {}).get(stream, {})
     return int(found.get("rows", 0)) + int(found.get("late", 0))
 
 
@@ -162,7 +162,7 @@ def _arrivals(root: Path, spark: Any, ledger: Ledger) -> None:
         clock.offset = -JUMP
         _drop(root, 1)
         wait_until(lambda: _rows(engine, "s") == 20, 60)
-        late = engine.session.coordinator.state.streams["s"].late
+        late = engine.core.state.streams["s"].late
         ledger.check("TIMESTAMP BY ARRIVAL: no flood of late rows", late == 0,
                      f"{late} of 10 rows that came after the jump were late")  # fmt: skip
 

@@ -22,7 +22,7 @@ def add_work(engine: Any, root: Path, options: str = "IDLE NEVER") -> dict[str, 
 
 
 def save_results(engine: Any, root: Path, queries: dict[str, Any]) -> None:
-    late = sum(s.late for s in engine.session.coordinator.state.streams.values())
+    late = sum(s.late for s in engine.core.state.streams.values())
     work.save_results(root, {n: q.results() for n, q in queries.items()}, late)
 
 

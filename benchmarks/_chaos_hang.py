@@ -38,7 +38,7 @@ def run(root: Path, spark: Any, ledger: Ledger, quick: bool) -> None:
     ended = wait_until(lambda: not thread.is_alive(), PATIENCE)
     ledger.check(
         f"the deadline of {DEADLINE:g} s holds, the run ends", ended,
-        f"no end after {PATIENCE:g} s, epoch {engine.session.coordinator.state.epoch}",
+        f"no end after {PATIENCE:g} s, epoch {engine.core.state.epoch}",
     )  # fmt: skip
     if not ended:
         ledger.tell("(nothing: the engine waits for ever)", "hanging|never")

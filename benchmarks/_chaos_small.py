@@ -19,17 +19,17 @@ import pyarrow.parquet as pq
 
 import _chaos_points
 import _chaos_work as work
-from thalweg.plan.catalog import Catalog
-from thalweg.runtime.epoch.coordinator import Coordinator
-from thalweg.runtime.epoch.driver import EpochLoop
+from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.session.session import Session
+from thalweg.runtime.settings import Settings
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.sources.pack_rows import IngestPlan, ingest_table
 from thalweg.runtime.sources.python_arguments import arrow_fields, make_stream
+from thalweg.runtime.state.clock import wall_clock
 from thalweg.runtime.state.open_path import claim, load_state, release, sweep
 from thalweg.store.packs import PackCache
 from thalweg.store.storage import LocalStorage, Storage
-from thalweg.testing.runner import LocalExecutor
+from thalweg.testing.local_executor import LocalExecutor
 
 SOURCE = "files"
 
@@ -57,16 +57,21 @@ class SmallDriver:
         state = load_state(self.storage)
         sweep(self.storage, state)
         executor = LocalExecutor(PackCache(self.storage))
-        coordinator = Coordinator(self.storage, Catalog(), executor, state, parts=2)
-        self.session = Session(coordinator, self.storage)
+        self.core = EngineCore(self.storage, executor, state, Settings(tasks=2), clock=wall_clock)
+        self.session = Session(self.core)
         fields = arrow_fields(work.rows_of("a").schema)
         for name in work.STREAMS:
             options = {"idle": None, **stream}
-            self.session.define_stream(make_stream(name, fields, "ts", **options))
+            self.core.streams.define(make_stream(name, fields, "ts", **options))
         for name, text in texts.items():
             self.session.query(text, name)
         self.log = LogWriter(self.storage, state.next_seq, state.sources)
-        self.loop = EpochLoop(self.session, self.log, None, poll_seconds=0.02, tick_seconds=0.05)
+        self.loop = self.core.driver(
+            self.log, self._carry_out, poll_seconds=0.02, tick_seconds=0.05
+        )
+
+    def _carry_out(self, script: str, query: str | None) -> None:
+        self.session.sql(script)
 
     def offer(self, number: int, clock: int = 0) -> None:
         """A batch as Spark would give it: again until its own commit is there, never afterwards."""
@@ -82,7 +87,7 @@ class SmallDriver:
         packs = {}
         for name in work.STREAMS:
             stream = self.session.catalog.streams[name]
-            keys = self.session.coordinator.keys_of(name)
+            keys = self.core.plans.keys_of(name)
             plan = IngestPlan(stream, keys, clock, f"log/{name}{number}-", 0)
             rows = pq.read_table(work.input_file(self.root, name, number))
             packs[name] = ingest_table(plan, rows, self.storage).packs
@@ -97,9 +102,9 @@ class SmallDriver:
         self.loop.close()
 
     def save_results(self) -> None:
-        late = sum(s.late for s in self.session.coordinator.state.streams.values())
+        late = sum(s.late for s in self.core.state.streams.values())
         names = [n for n, q in self.session.queries.items() if q.status == "running"]
-        work.save_results(self.root, {n: self.session.results_of(n) for n in names}, late)
+        work.save_results(self.root, {n: self.core.results.results(n) for n in names}, late)
 
     def close(self) -> None:
         release(self.lock)

@@ -20,7 +20,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 
 from thalweg.runtime.state.open_path import load_state, sweep
-from thalweg.runtime.upkeep import retention
+from thalweg.runtime.upkeep import compaction
 from thalweg.runtime.upkeep.inspection import inspect
 from thalweg.store import manifest
 from thalweg.store.storage import LocalStorage
@@ -180,4 +180,4 @@ def left_behind(root: Path) -> list[str]:
 def busy_upkeep() -> None:
     """Whole manifests, merges and folds every few epochs, so that short runs have them all."""
     manifest.CHECKPOINT_EVERY = 5
-    retention.FAN_IN = 3
+    compaction.FAN_IN = 3

@@ -129,7 +129,7 @@ def _one(engine: Any, sql: str, name: str) -> dict[str, float]:
     while not query.results().num_rows:
         time.sleep(0.005)
     first = time.perf_counter()
-    while engine.session.is_behind(name):
+    while engine.core.readiness.is_behind(name):
         time.sleep(0.005)
     caught_up = time.perf_counter()
     query.drop()

@@ -242,7 +242,7 @@ def _composites(report: Report, queries: int, window: int = 256) -> None:
 
 def _composite(where: str, queries: int, window: int, composite: bool) -> float:
     runner, rng = opened(window, "r", "s"), random.Random(11)
-    runner.session.standing.composite = composite
+    runner.core.conditions.composite = composite
     both = f"[RANGE {window - 1} MICROSECONDS]"
     for i in range(queries):
         asked = where.format(constant(rng), constant(rng))

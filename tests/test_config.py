@@ -15,6 +15,7 @@ from thalweg.cli import main
 from thalweg.config import DEFAULTS, SECOND, Config, variable
 from thalweg.errors import ConfigError
 from thalweg.plan.catalog import DEFAULT_IDLE
+from thalweg.runtime.session.session import Session
 from thalweg.spark.settings import DEFAULT_MASTER
 from thalweg.testing.runner import Runner
 
@@ -47,7 +48,7 @@ def test_defaults_said_twice_are_the_same() -> None:
     assert DEFAULTS["idle"] == DEFAULT_IDLE
     (master,) = (d for d in Config().describe() if d.name == "master")
     assert master.shown == DEFAULT_MASTER
-    assert Runner().session.coordinator.results_retain == DEFAULTS["results_retain"]
+    assert Runner().core.settings.results_retain == DEFAULTS["results_retain"]
 
 
 def test_later_places_win(elsewhere: Path) -> None:
@@ -223,9 +224,9 @@ def test_the_guide_lists_every_setting() -> None:
     ("clause", "idle"), [("", 3 * SECOND), ("IDLE 7 SECONDS", 7 * SECOND), ("IDLE NEVER", None)]
 )
 def test_streams_without_idle_take_the_default(clause: str, idle: int | None) -> None:
-    session = Runner().session
-    session.default_idle = 3 * SECOND
-    made = session.sql(
+    core = Runner().core
+    core.settings.default_idle = 3 * SECOND
+    made = Session(core).sql(
         f"CREATE STREAM s (ts TIMESTAMP) TIMESTAMP BY ts {clause} FROM FILES 'x' FORMAT csv"
     )
     assert made.idle == idle

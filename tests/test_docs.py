@@ -9,9 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from thalweg.lang import ast
-from thalweg.lang.parser import parse
 from thalweg.plan.functions import function_names
+from thalweg.statements import Show, parse
 from thalweg.testing.runner import Runner
 
 ROOT = Path(__file__).parents[1]
@@ -96,4 +95,4 @@ def test_what_is_refused_as_not_available_is_listed() -> None:
     """Each statement of the grammar is either described or listed as missing."""
     for verb in ("DROP STREAM", "CREATE ALERT", "EXPLAIN"):
         assert verb in LANGUAGE.split("## Not in this version")[1]
-    assert isinstance(parse("SHOW STREAMS")[0], ast.Show)
+    assert isinstance(parse("SHOW STREAMS")[0], Show)

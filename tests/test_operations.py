@@ -11,10 +11,9 @@ import pyarrow as pa
 import pytest
 
 from thalweg.cli import main
-from thalweg.plan.catalog import Catalog
-from thalweg.runtime.epoch.coordinator import Coordinator
-from thalweg.runtime.epoch.driver import EpochLoop
+from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.session.session import Session
+from thalweg.runtime.settings import Settings
 from thalweg.runtime.sinks.sinks import FunctionSink
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.sources.pack_rows import IngestPlan, ingest_table
@@ -25,7 +24,7 @@ from thalweg.runtime.upkeep.vacuum import carry_out, plan_vacuum
 from thalweg.store import manifest
 from thalweg.store.packs import PackCache
 from thalweg.store.storage import LocalStorage, Storage
-from thalweg.testing.runner import LocalExecutor
+from thalweg.testing.local_executor import LocalExecutor
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
@@ -49,31 +48,31 @@ class Driver:
         state = load_state(self.storage)
         sweep(self.storage, state)
         executor = LocalExecutor(PackCache(self.storage))
-        self.coordinator = Coordinator(self.storage, Catalog(), executor, state, 1)
-        self.coordinator.results_retain = 100 * DAY
-        self.session = Session(self.coordinator, self.storage)
-        self.session.define_stream(make_stream("a", arrow_fields(rows(0).schema), "ts"))
+        settings = Settings(results_retain=100 * DAY)
+        self.core = EngineCore(self.storage, executor, state, settings)
+        self.session = Session(self.core)
+        self.core.streams.define(make_stream("a", arrow_fields(rows(0).schema), "ts"))
         for name, text in QUERIES.items():
             self.session.query(text, name)
         self.log = LogWriter(self.storage, state.next_seq, state.sources)
-        self.loop = EpochLoop(self.session, self.log, None)
+        self.loop = self.core.driver(self.log, lambda script, name: self.session.sql(script))
 
     def batch(self, first: int, clock: int, *, delivered: bool = True) -> None:
         """Rows in, an epoch at the given clock, its callbacks done (or not)."""
         self.ingest(first)
-        report = self.coordinator.epoch(self.log.take(0), clock=clock)
+        report = self.core.coordinator.epoch(self.log.take(0), clock=clock)
         if delivered:
             self.loop._epoch(report)
-            self.coordinator.save(clock)
+            self.core.coordinator.save(clock)
 
     def ingest(self, first: int) -> None:
-        keys = self.coordinator.keys_of("a")
+        keys = self.core.plans.keys_of("a")
         plan = IngestPlan(self.session.catalog.streams["a"], keys, 0, f"log/a{first}-", 0)
         found = ingest_table(plan, rows(first), self.storage)
         self.log.append(1, ("source", first), {"a": found.packs}, {}, clock=0)
 
     def results(self) -> dict[str, list[dict[str, Any]]]:
-        return {n: self.session.results_of(n).to_pylist() for n in QUERIES}
+        return {n: self.core.results.results(n).to_pylist() for n in QUERIES}
 
     def end(self) -> None:
         release(self.lock)
@@ -120,7 +119,7 @@ def test_state_in_words(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = snapshot(path)
     assert main(["state", str(path)]) == 0
     shown = said(capsys)
-    for text in ("format 2", "epoch 6", "1970-01-03T00:00:01Z", "each", "grouped", "running",
+    for text in ("format 3", "epoch 6", "1970-01-03T00:00:01Z", "each", "grouped", "running",
                  "aggregates by group", "referred to by nothing"):  # fmt: skip
         assert text in shown
     assert snapshot(path) == before
@@ -315,7 +314,7 @@ def test_results_no_callback_has_seen_stay(tmp_path: Path) -> None:
     plan = plan_vacuum(LocalStorage(str(path)), DAY, 5 * DAY)
     assert (plan.result_epochs, plan.undelivered, plan.is_idle) == (0, 1, True)
     again = Driver(path)
-    assert len(again.coordinator.state.clocks) == 1
+    assert len(again.core.state.clocks) == 1
     seen: list[pa.Table] = []
     again.session.queries["each"].sinks.append(FunctionSink(seen.append))
     again.loop.save_definitions()
@@ -373,7 +372,7 @@ def test_death_anywhere_leaves_a_path_that_opens(tmp_path: Path) -> None:
         assert totals.missing == ()
         older_than(path, 2 * DAY)
         again = Driver(path)
-        assert len(again.coordinator.state.clocks) == 1
+        assert len(again.core.state.clocks) == 1
         assert inspect(again.storage).totals.unreferenced == Files(0, 0)
         again.end()
     assert points > 10

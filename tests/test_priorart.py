@@ -298,7 +298,7 @@ def limited(limit: int | None, engine_limit: int | None = None) -> tuple[Any, li
     left, right = rows(600, seed=5), rows(600, seed=6)
     runner.stream("s", left)
     runner.stream("r", right)
-    runner.session.coordinator.state_limit = engine_limit
+    runner.core.settings.state_limit = engine_limit
     option = "" if limit is None else f" WITH (state_limit = {limit})"
     query = runner.query(JOIN + option, name="q")
     seen = []
@@ -309,7 +309,7 @@ def limited(limit: int | None, engine_limit: int | None = None) -> tuple[Any, li
         seen.append((stats["state_bytes"] + sum(s["kept_bytes"] for s in streams), stats))
         if i == 12:
             runner.restart()
-            runner.session.coordinator.state_limit = engine_limit
+            runner.core.settings.state_limit = engine_limit
     return query, seen
 
 

@@ -922,7 +922,7 @@ def test_a_guard_stays_before_what_it_guards(name: str) -> None:
     runner, query = ran(table, " AND ".join(GUARDED), name, epochs=8, costs=costs)
     orders = [s.new for s in query.plan_log] + [query.stats()["adapt"]["filters"][0]["order"]]
     assert all(o.index("x <> 0") < o.index("10 / x > 2") for o in orders)
-    counts = runner.session.coordinator.state.queries[query.name].counts
+    counts = runner.core.state.queries[query.name].operators.counts
     assert counts["evaluations:10 / x > 2"] <= counts["passed:x <> 0"]
     assert query.rejects().num_rows == 0
     if name not in ("fixed", "local-swaps"):  # what is guarded blocks the way of neighbours

@@ -231,7 +231,7 @@ def test_sysstream_and_stats_tell_the_order_in_force() -> None:
     assert last == ["b = 1", "a = 1"]
     assert query.stats()["adapt"]["filters"][0]["order"] == last
     assert [p.label for p in query.plan.leaves[0].filters] == last
-    assert made.session.coordinator.adaptation.orders("q") == [[1, 0]]
+    assert made.core.adaptation.orders("q") == [[1, 0]]
 
 
 def test_switches_from_before_anybody_read_are_not_published() -> None:
@@ -254,11 +254,12 @@ def test_counts_of_open_groups_are_neither_published_nor_kept() -> None:
         "q",
     )
     reader = made.query("SELECT ISTREAM entity, property FROM SysStream [NOW] WHERE value <> -1")
-    coordinator = made.session.coordinator
+    core = made.core
     for piece in made._cut("s", table):
         made.feed({"s": piece})
-        assert any(k.startswith("opens:") for k in coordinator.state.queries["q"].counts)
-        assert not any("opens" in name for _, name in coordinator._system._before)
+        assert any(k.startswith("opens:") for k in core.state.queries["q"].operators.counts)
+        assert core.system.growth is not None
+        assert not any("opens" in name for _, name in core.system.growth._before)
     made.close()
     found = {(r["entity"], r["property"]) for r in reader.results().to_pylist()}
     assert ("q: x <> 7", "selectivity") in found

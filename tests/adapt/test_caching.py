@@ -13,7 +13,6 @@ from thalweg.adapt.joins.caching import CacheWatch
 from thalweg.adapt.joins.calibration import UNITS, JoinCosts, calibrated
 from thalweg.adapt.joins.costs import benefit, upkeep
 from thalweg.adapt.joins.estimators import NewKeyShare
-from thalweg.adapt.loop import Adaptation
 from thalweg.plan.pipelines import Orders
 from thalweg.plan.subresults import Span, with_spans
 from thalweg.runtime.session.session import Query
@@ -55,16 +54,15 @@ def run(
 ) -> tuple[Query, Runner, list[int]]:
     """The query, and the operations of every epoch."""
     runner = Runner()
-    adaptation = Adaptation({}, costs)
-    adaptation.cache_bytes = memory
-    runner.session.coordinator.adaptation = adaptation
+    adaptation = runner.core.adaptation
+    adaptation.join_costs, adaptation.cache_bytes = costs, memory
     given = batches(rates, epochs)
     for name, table in given[0].items():
         runner.stream(name, table.slice(0, 0))
     query = runner.query(SQL.format(joins=joins), name="q")
     if spans is not None:
-        plan = runner.session.physical(query.bound, Orders((), ((1, 2), (2, 0), (1, 0))))
-        runner.session.coordinator.plans["q"] = with_spans(plan, 0, spans)
+        plan = runner.core.planner.physical(query.bound, Orders((), ((1, 2), (2, 0), (1, 0))))
+        runner.core.plans.replace("q", with_spans(plan, 0, spans))
         adaptation.queries.clear()
     done, operations = 0, []
     for batch in given:
@@ -82,7 +80,7 @@ def rows(query: Query) -> list[str]:
 
 
 def watch_of(runner: Runner) -> CacheWatch:
-    (found,) = runner.session.coordinator.adaptation.queries["q"].caches
+    (found,) = runner.core.adaptation.queries["q"].caches
     return found
 
 

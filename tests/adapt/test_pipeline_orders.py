@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.adapt.joins.calibration import UNITS
-from thalweg.adapt.loop import Adaptation
 from thalweg.plan.pipelines import PipelineOf, pipeline_of
 from thalweg.runtime.session.session import Query
 from thalweg.testing.runner import Runner
@@ -40,7 +39,7 @@ def run(more: str = "", **how: Any) -> tuple[Query, Runner]:
     for name, table in drifting().items():
         (runner.stream if name == "r" else runner.table)(name, table)
     # lookups count alike: a busy machine must not decide which window is probed first
-    runner.session.coordinator.adaptation = Adaptation({}, UNITS)
+    runner.core.adaptation.join_costs = UNITS
     query = runner.query(STAR.format(more=more), name="q")
     runner.run()
     return query, runner

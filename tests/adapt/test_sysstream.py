@@ -78,18 +78,18 @@ def test_reading_sysstream_does_not_keep_the_engine_busy() -> None:
     made = runner()
     made.query("SELECT count(*) AS n FROM SysStream [RANGE 1 HOUR]")
     made.run()
-    published = made.session.coordinator.state.streams["SysStream"].rows
+    published = made.core.state.streams["SysStream"].rows
     for clock in range(10**9, 10**9 + 5 * 10**6, 10**6):
         made.tick(clock)
     assert published > 0
-    assert made.session.coordinator.state.streams["SysStream"].rows == published
+    assert made.core.state.streams["SysStream"].rows == published
 
 
 def test_nothing_is_published_when_nobody_reads() -> None:
     made = runner()
     made.query("SELECT a FROM s WHERE a < 30")
     made.run()
-    assert "SysStream" not in made.session.coordinator.state.streams
+    assert "SysStream" not in made.core.state.streams
 
 
 def test_the_name_is_taken() -> None:

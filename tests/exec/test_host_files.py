@@ -59,7 +59,7 @@ def run(
 ) -> Query:
     """A join with a cache, in ten epochs; `spoil` is called before each."""
     runner = Runner(buckets=buckets)
-    runner.session.coordinator.executor = Workers(runner, workers, files)
+    runner.core.runner.executor = Workers(runner, workers, files)
     for name, table in batch(0).items():
         runner.stream(name, table.slice(0, 0))
     query = runner.query(
@@ -67,9 +67,9 @@ def run(
         "WHERE r.a = s.a AND s.b = t.b WITH (joins = 'mjoin', filters = 'fixed')",
         name="q",
     )
-    coordinator = runner.session.coordinator
-    coordinator.plans["q"] = with_spans(coordinator.plans["q"], 0, [Span(0, 0, 1)])
-    coordinator.adaptation.queries.clear()
+    plans = runner.core.plans
+    plans.replace("q", with_spans(plans["q"], 0, [Span(0, 0, 1)]))
+    runner.core.adaptation.queries.clear()
     for epoch in range(10):
         if callable(spoil):
             spoil()

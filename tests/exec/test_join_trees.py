@@ -32,9 +32,9 @@ def test_every_tree_gives_the_same_rows(part: int, monkeypatch: pytest.MonkeyPat
         for tree in Random(seed).sample(found, min(3, len(found))):
             runner = load(Runner(epochs=6), case)
             query = runner.query(case.sql, name="q")
-            plans = runner.session.coordinator.plans
+            plans = runner.core.plans
             plans["q"] = with_tree(plans["q"], 0, tree)
-            runner.session.coordinator.adaptation.queries.clear()  # nobody else changes the plan
+            runner.core.adaptation.queries.clear()  # nobody else changes the plan
             assert plans["q"].blocks[0].subresults or "table" in case.features
             runner.run()
             assert difference(expected.emitted, from_table(query.results())) is None, (tree, case)
@@ -50,8 +50,8 @@ def test_trees_can_be_switched_while_they_run() -> None:
         rng = Random(seed)
         runner = load(Runner(epochs=8), case)
         query = runner.query(case.sql, name="q")
-        plans, usual = runner.session.coordinator.plans, runner.epoch
-        runner.session.coordinator.adaptation.queries.clear()
+        plans, usual = runner.core.plans, runner.epoch
+        runner.core.adaptation.queries.clear()
         trees: list[Tree] = [*binary_trees(query.plan.blocks[0])]
         trees.append(tuple(range(len(query.plan.leaves))))
 

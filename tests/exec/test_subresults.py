@@ -35,9 +35,9 @@ def streamed(rows: list[tuple[int, ...]], columns: str) -> list[pa.Table]:
 
 
 def keep(runner: Runner, query: Query, spans: list[Span]) -> None:
-    plans = runner.session.coordinator.plans
+    plans = runner.core.plans
     plans[query.name] = with_spans(plans[query.name], 0, spans)
-    runner.session.coordinator.adaptation.queries.clear()  # nobody else changes the plan
+    runner.core.adaptation.queries.clear()  # nobody else changes the plan
 
 
 THREE = """SELECT ISTREAM r1.a, r2.b, r3.b AS c FROM r1 [RANGE 1 HOUR], r2 [RANGE 1 HOUR],
@@ -56,8 +56,8 @@ def three() -> Query:
     for name, tables in streams.items():
         runner.stream(name, tables[0].slice(0, 0))
     query = runner.query(THREE, name="q")
-    plan = runner.session.physical(query.bound, Orders((), ((1, 2), (2, 0), (1, 0))))
-    runner.session.coordinator.plans["q"] = plan
+    plan = runner.core.planner.physical(query.bound, Orders((), ((1, 2), (2, 0), (1, 0))))
+    runner.core.plans.replace("q", plan)
     keep(runner, query, [Span(0, 0, 1)])
     for second in range(9):
         runner.epoch([runner.entry({n: tables[second] for n, tables in streams.items()})])
@@ -113,11 +113,11 @@ def test_entries_are_consistent_after_every_epoch(
 
 def chosen(runner: Runner, query: Query, rng: Random, buckets: int) -> list[Span]:
     """Orders under which something can be kept, and some of what can."""
-    plans = runner.session.coordinator.plans
+    plans = runner.core.plans
     leaves = len(query.plan.leaves)
     for _ in range(12):
         orders = Orders((), tuple(tuple(rng.sample(range(leaves), leaves)) for _ in range(leaves)))
-        plan = runner.session.physical(query.bound, orders)
+        plan = runner.core.planner.physical(query.bound, orders)
         block = plan.blocks[0]
         spans: list[Span] = []
         for span in rng.sample(found := all_spans(block), len(found)):

@@ -40,9 +40,9 @@ def run(order: tuple[int, ...], hits: dict[str, float]) -> tuple[list[Any], dict
     for name, table in tables.items():
         runner.stream(name, table)
     query = runner.query(STAR, name="q")
-    plans = runner.session.coordinator.plans
-    plans["q"] = runner.session.physical(query.bound, Orders((), (order, (), (), ())))
-    runner.session.coordinator.adaptation.queries.clear()  # nobody else changes the plan
+    plans = runner.core.plans
+    plans["q"] = runner.core.planner.physical(query.bound, Orders((), (order, (), (), ())))
+    runner.core.adaptation.queries.clear()  # nobody else changes the plan
     runner.run()
     rows = sorted(map(str, query.results().to_pylist()))
     return rows, query.stats()["counts"]

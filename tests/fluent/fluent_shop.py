@@ -38,6 +38,6 @@ def assert_round_trip(built: Stream) -> None:
 def assert_means(home: Runner, built: Stream, text: str) -> None:
     """Built and written queries have the same logical plan, before and after rewriting."""
     assert_round_trip(built)
-    found, expected = home.session.bind(built.sql()), home.session.bind(text)
+    found, expected = home.core.planner.bind(built.sql()), home.core.planner.bind(text)
     assert found.root == expected.root, f"{built.sql()}\n\n{text}"
     assert (found.options, found.sink) == (expected.options, expected.sink)

@@ -151,7 +151,7 @@ def test_built_gives_what_written_gives(text: str) -> None:
 def test_every_example_is_written_as_it_was_read(home: Runner, text: str) -> None:
     """Also those that have no form above: the text made of the tree means what was written."""
     again = query_text(parse_query(text))
-    assert home.session.bind(again).root == home.session.bind(text).root
+    assert home.core.planner.bind(again).root == home.core.planner.bind(text).root
 
 
 def test_the_examples_are_those_of_the_page() -> None:

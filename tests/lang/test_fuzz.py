@@ -11,7 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from thalweg.errors import ThalwegError
-from thalweg.lang.parser import parse, parse_query, parse_window
+from thalweg.lang.parser import parse_query, parse_window
+from thalweg.statements import parse
 from thalweg.testing.generators import random_case
 from thalweg.testing.grid import load
 from thalweg.testing.runner import Runner
@@ -79,9 +80,9 @@ def survives(runner: Runner, text: str) -> None:
         with suppress(ThalwegError):
             shown(act, text)
     for name in [*runner.queries]:
-        del runner.session.queries[name]
-        runner.session.coordinator.state.queries.pop(name, None)
-        runner.session.coordinator.plans.pop(name, None)
+        runner.core.queries.remove(name)
+        runner.core.state.queries.pop(name, None)
+        runner.core.plans.forget(name)
 
 
 @MANY

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from sqlglot import exp
 
+from thalweg import statements
 from thalweg.errors import ParseError
 from thalweg.lang import ast
 from thalweg.lang.durations import parse_duration
-from thalweg.lang.parser import parse, parse_query, parse_window
+from thalweg.lang.parser import parse_query, parse_window
 from thalweg.plan.logical import EmitKind
+from thalweg.statements import parse
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -48,7 +50,7 @@ CREATE STREAM trades (sym STRING NOT NULL, price DOUBLE, amount DECIMAL(12, 2), 
 
 def test_create_stream_with_every_clause() -> None:
     stream = one(FULL_STREAM)
-    assert isinstance(stream, ast.CreateStream)
+    assert isinstance(stream, statements.CreateStream)
     assert (stream.name, stream.timestamp, stream.unit) == ("trades", "ts", "milliseconds")
     assert stream.order_by == ("sym", "price")
     assert (stream.lateness, stream.idle, stream.idle_never) == (SECOND, 5 * SECOND, False)
@@ -116,7 +118,7 @@ def test_sources_of_streams(text: str, expected: tuple[Any, ...]) -> None:
 
 def test_create_table() -> None:
     table = one("CREATE TABLE companies FROM FILES 'data/companies' FORMAT csv")
-    assert isinstance(table, ast.CreateTable)
+    assert isinstance(table, statements.CreateTable)
     assert (table.name, table.columns) == ("companies", ())
     assert table.source == ast.SourceClause("FILES", "data/companies", "csv", ())
 
@@ -435,17 +437,17 @@ def test_expressions(text: str) -> None:
 
 def test_create_query_remembers_its_text() -> None:
     statement = one("CREATE QUERY spikes AS SELECT a FROM s WHERE a > 1;")
-    assert isinstance(statement, ast.CreateQuery)
+    assert isinstance(statement, statements.CreateQuery)
     assert (statement.name, statement.text) == ("spikes", "SELECT a FROM s WHERE a > 1")
 
 
 def test_a_bare_select_is_a_statement() -> None:
-    assert isinstance(one("SELECT a FROM s"), ast.SelectStatement)
+    assert isinstance(one("SELECT a FROM s"), statements.SelectStatement)
 
 
 def test_create_view() -> None:
     view = one("CREATE VIEW v RETAIN 1 HOUR AS SELECT a FROM s [NOW]")
-    assert isinstance(view, ast.CreateView)
+    assert isinstance(view, statements.CreateView)
     assert (view.name, view.retain) == ("v", HOUR)
 
 
@@ -454,7 +456,7 @@ def test_create_alert() -> None:
         "CREATE ALERT a AS SELECT r.x, s.y FROM r, s WITHIN 5 MINUTES WHERE r.k = s.k "
         "DOMAIN r.x (0, 100) WHEN r.x + s.y > 150 CLEAR BELOW 120"
     )
-    assert isinstance(alert, ast.CreateAlert)
+    assert isinstance(alert, statements.CreateAlert)
     assert alert.name == "a"
     assert alert.within == (("*", 5 * MINUTE),)
     assert len(alert.query.conditions) == 1
@@ -508,7 +510,7 @@ def test_show_plans() -> None:
 def test_explain(mode: str | None) -> None:
     for inner in ("SELECT a FROM s", "CREATE QUERY q AS SELECT a FROM s"):
         found = one(f"EXPLAIN {mode or ''} {inner}")
-        assert isinstance(found, ast.Explain)
+        assert isinstance(found, statements.Explain)
         assert found.mode == mode
     assert one(f"EXPLAIN {mode or ''} q").statement == "q"
 

@@ -33,7 +33,7 @@ def planned(sql: str, orders: Orders) -> QueryPlan:
             f"CREATE STREAM {name} ({columns}, ts TIMESTAMP) TIMESTAMP BY ts "
             f"FROM FILES 'unused' FORMAT parquet"
         )
-    return runner.session.physical(runner.query(sql).bound, orders)
+    return runner.core.planner.physical(runner.query(sql).bound, orders)
 
 
 def order_of(pipeline: Pipeline) -> list[int]:
@@ -91,7 +91,7 @@ def test_no_random_graph_has_a_product() -> None:
         rng = Random(seed)
         count = len(runner.query(case.sql, name="q").plan.leaves)
         orders = Orders((), tuple(tuple(rng.sample(range(count), count)) for _ in range(count)))
-        plan = runner.session.physical(runner.session.queries["q"].bound, orders)
+        plan = runner.core.planner.physical(runner.session.queries["q"].bound, orders)
         for pipeline in plan.blocks[0].pipelines:
             assert all(p.source for p in pipeline.probes), case.sql
             assert sorted([pipeline.leaf, *(p.leaf for p in pipeline.probes)]) == list(range(count))

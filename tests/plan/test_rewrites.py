@@ -41,7 +41,9 @@ from thalweg.plan.rewrites.fold_constants import fold_constants
 from thalweg.plan.rewrites.prune_columns import prune_columns
 from thalweg.plan.rewrites.push_filters import push_filters
 from thalweg.plan.rewrites.split_conjunctions import split_conjunctions
+from thalweg.runtime.lifecycle.query_catalog import Registered
 from thalweg.runtime.session.session import Query
+from thalweg.runtime.state.query_state import Definition
 from thalweg.testing.compare import (
     canonical,
     column_values,
@@ -182,10 +184,11 @@ def runner() -> Runner:
 
 def executed(made: Runner, bound: BoundQuery) -> tuple[Counter[Any], Counter[Any]]:
     """What the plan of a bound query emits, and what it rejects under which name."""
-    session = made.session
-    session.coordinator.add_query("q", bound.text, session.physical(bound), bound.options)
-    query = session.queries["q"] = Query("q", bound.text, session, known=bound)
+    core, plan = made.core, made.core.planner.physical(bound)
+    core.registry.add("q", Definition(bound.text), plan, bound.options)
+    core.queries.add(Registered("q", bound.text, bound=bound), [])
     made.run()
+    query = made.queries["q"]
     return canonical(from_table(query.results())), rejections(query)
 
 
@@ -268,7 +271,7 @@ def test_no_filter_ever_sinks_below_rows(first: int) -> None:
     for seed in range(first, first + 50):
         case = random_case(seed)
         made = load(Runner(), case)
-        optimised = made.session.bind(case.sql)
+        optimised = made.core.planner.bind(case.sql)
         assert not filters_below_row_windows(optimised.root), case.sql
 
 

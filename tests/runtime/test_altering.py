@@ -32,7 +32,7 @@ def runner(mode: str, **how: Any) -> Runner:
 
 
 def state(made: Runner, name: str = "q") -> Any:
-    return made.session.coordinator.state.known(name)
+    return made.core.state.known(name)
 
 
 def answer(made: Runner) -> list[int]:
@@ -54,13 +54,13 @@ def test_others_do_not_notice(mode: str, change: str) -> None:
     assert answer(made) == sorted(t % 10 for t in range(38, 59))
     assert made.queries["bystander"].invoke().to_pylist() == [{"n": 31}]
     assert made.queries["filter"].results().num_rows == sum(t % 10 > 4 for t in range(59))
-    assert made.session.coordinator.state.streams["s"].late == 0
+    assert made.core.state.streams["s"].late == 0
 
 
 def test_auto_becomes_c_where_nothing_else_is_possible() -> None:
     made = runner("auto")
     made.sql("ALTER QUERY q AS SELECT v FROM s [ROWS 3] WITH (materialize = 'auto')")
-    assert state(made).mode == "c"
+    assert state(made).definition.mode == "c"
     made.feed({"s": rows(30, 40)})
     assert answer(made) == [6, 7, 8]
     made.restart()
@@ -84,20 +84,20 @@ def test_what_a_mode_cannot_answer_is_refused(mode: str, said: str) -> None:
 def test_a_new_text_may_name_another_mode() -> None:
     made = runner("p")
     made.sql("ALTER QUERY q AS SELECT v FROM s [RANGE 5 MICROSECONDS] WITH (materialize = 'c')")
-    assert state(made).mode == "c"
+    assert state(made).definition.mode == "c"
     made.feed({"s": rows(30, 40)})
     assert answer(made) == [3, 4, 5, 6, 7, 8]
     changed = "SELECT count(*) AS n FROM s [RANGE 30 MICROSECONDS] WITH (materialize = 'p')"
     with pytest.raises(ConfigError, match="emits its changes"):
         made.sql(f"ALTER QUERY bystander AS {changed}")
-    assert state(made, "bystander").mode == ""
+    assert state(made, "bystander").definition.mode == ""
 
 
 def test_what_is_refused_leaves_no_trace() -> None:
     made = runner("p")
     with pytest.raises(ConfigError, match="emits its changes"):
         made.sql("ALTER QUERY bystander SET (materialize = 'p')")
-    assert state(made, "bystander").altered == {}
+    assert state(made, "bystander").definition.altered == {}
     assert made.queries["bystander"].bound.options.materialize is None
 
 
@@ -110,11 +110,11 @@ def test_options_outlive_another_window_but_not_another_text() -> None:
     made.sql("ALTER QUERY bystander SET (filters = 'sweep')")
     made.sql("ALTER QUERY bystander SET WINDOW s [RANGE 8 MICROSECONDS]")
     assert made.queries["bystander"].bound.options.filters == "sweep"
-    assert state(made, "bystander").altered == {"filters": "sweep"}
-    assert made.session.coordinator.limits["bystander"] == 100000
+    assert state(made, "bystander").definition.altered == {"filters": "sweep"}
+    assert made.core.plans.limits["bystander"] == 100000
     made.queries["bystander"].alter("SELECT count(*) AS n FROM s [RANGE 7 MICROSECONDS]")
     assert made.queries["bystander"].bound.options.filters == "auto"
-    assert "bystander" not in made.session.coordinator.limits
+    assert "bystander" not in made.core.plans.limits
 
 
 @pytest.mark.parametrize("mode", ["none", "p"])
@@ -126,7 +126,7 @@ def test_an_answer_over_what_has_expired_is_partial(mode: str) -> None:
     query = made.query(f"{text} WITH (materialize = '{mode}')", "q")
     for at in range(0, 60, 10):
         made.feed({"s": rows(at, at + 10)})
-    kept = made.session.coordinator.state.streams["s"].kept_since
+    kept = made.core.state.streams["s"].kept_since
     for at in (kept + 3, kept + 9, kept - 5, 58):
         found = query.invoke(at)
         told = {k.decode(): v.decode() for k, v in found.schema.metadata.items()}
@@ -159,6 +159,6 @@ def test_a_stream_that_is_behind_loses_no_row(mode: str | None) -> None:
     made.queries["q"].alter(text.format("slow") + told)
     for at in range(40, 140, 10):
         made.feed({"slow": rows(at, at + 10)})
-    assert made.session.coordinator.state.streams["slow"].late == 0
+    assert made.core.state.streams["slow"].late == 0
     assert filter_.results().num_rows == 139
     assert answer(made) == sorted(t % 10 for t in range(129, 139) if t % 10 > 3)

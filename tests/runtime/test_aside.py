@@ -11,16 +11,17 @@ import pytest
 
 from thalweg.exec.jobs import UpkeepFailed, execute_all
 from thalweg.runtime.upkeep import background_merges as aside
-from thalweg.runtime.upkeep import retention
+from thalweg.runtime.upkeep import compaction
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.generators import random_case
 from thalweg.testing.grid import VARIANTS, check_variant, reference_result
-from thalweg.testing.runner import LocalExecutor, Runner
+from thalweg.testing.local_executor import LocalExecutor
+from thalweg.testing.runner import Runner
 
 
 def test_any_query_beside_merges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aside, "LARGE", 0)
-    monkeypatch.setattr(retention, "FAN_IN", 2)
+    monkeypatch.setattr(compaction, "FAN_IN", 2)
     every_row = next(
         v for v in VARIANTS if v.name == "every row its own epoch, output soon gathered"
     )
@@ -58,20 +59,20 @@ def rows(t: int) -> pa.Table:
 def test_a_merge_is_taken_over_or_left(ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aside, "LARGE", 50)
     made = Runner()
-    slow = Slow(made.session.coordinator.executor.cache)  # type: ignore[attr-defined]
-    made.session.coordinator.executor = slow
-    made.session.coordinator._aside = aside.Aside(slow.aside)
+    slow = Slow(made.core.runner.executor.cache)  # type: ignore[attr-defined]
+    made.core.runner.executor = slow
+    made.core.upkeep.background = aside.BackgroundMerges(slow.aside)
     made.stream("s", rows(0).slice(0, 0))
     span = 400 if ending != "gone" else 12
     query = made.query(f"SELECT k, count(*) AS n FROM s [RANGE {span} MICROSECONDS] GROUP BY k")
     for t in range(30):
         made.feed({"s": rows(t)})
     assert len(slow.begun) == 1, "one at a time"
-    packs = made.session.coordinator.state.streams["s"].packs
+    packs = made.core.state.streams["s"].packs
     before = {p.name for p in packs}
     slow.finish(failing=ending == "failed")
     made.feed({"s": rows(30)})
-    after = {p.name for p in made.session.coordinator.state.streams["s"].packs}
+    after = {p.name for p in made.core.state.streams["s"].packs}
     merged = [n for n in after - before if "merged" in n]
     assert len(merged) == (ending == "late")
     on_disk = [n for n in made.storage.listing("log") if "merged" in n and n not in after]

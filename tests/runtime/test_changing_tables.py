@@ -96,7 +96,7 @@ def test_a_version_given_between_epochs_holds_from_the_frontier_on(seed: int) ->
         runner.table("t", table)
         tables.append((frontier, table))
         if seed % 3 == 0:
-            runner.session.coordinator.save(0)
+            runner.core.coordinator.save(0)
             runner.restart()
     runner.feed({"s": stream.slice(25)})
     runner.close()
@@ -126,12 +126,12 @@ def test_versions_are_recorded_and_equal_content_is_no_version() -> None:
     runner.query("SELECT ISTREAM s.k FROM s [NOW] s JOIN t ON s.k = t.k")
     runner.feed({"s": stream})
     runner.table("t", rows.take([2, 0, 1]))
-    state = runner.session.coordinator.state
+    state = runner.core.state
     assert len(state.versions["t"]) == 1
     runner.table("t", rows.slice(1))
     assert [at for at, _ in state.versions["t"]][1] == 2
-    runner.session.coordinator.save(0)
+    runner.core.coordinator.save(0)
     runner.restart()
-    assert len(runner.session.coordinator.state.versions["t"]) == 2
+    assert len(runner.core.state.versions["t"]) == 2
     with pytest.raises(DuplicateName, match="differently"):
         runner.table("t", pa.table({"k": [1]}))

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from thalweg.errors import ConfigError
-from thalweg.runtime.session.client import Looking
+from thalweg.runtime.session.client import Client
 from thalweg.testing.runner import Runner
 
 MODES = ("none", "p", "c", "auto", None)
@@ -90,7 +90,7 @@ def test_a_table_that_begins_to_change(mode: str) -> None:
         made.feed({"a": rows(10 + 10 * step)})
         if step == 1:
             made.restart()
-    assert {made.session.coordinator.state.known(q.name).mode for q in queries} == {"c"}
+    assert {made.core.state.known(q.name).definition.mode for q in queries} == {"c"}
 
 
 def test_a_member_that_came_back_has_its_new_text_after_all() -> None:
@@ -103,10 +103,10 @@ def test_a_member_that_came_back_has_its_new_text_after_all() -> None:
     made.queries["q"].alter("SELECT k FROM a WHERE k = 1")
     for at in (4, 7, 10):
         made.feed({"a": rows(at, at + 1, at + 2)})
-    assert "q" in made.session.members.by_name
+    assert "q" in made.core.cohorts.by_name
     again = Runner(share_from=0, storage=made.storage)
     again.stream("a", rows())
-    again.session.resume_members()
+    again.session.resume()
     query = again.query("SELECT k FROM a WHERE k = 0", "q")
     assert query.text == "SELECT k FROM a WHERE k = 1"
     again.sql("ALTER QUERY q SET (share = 'off')")
@@ -169,4 +169,4 @@ def test_coverage_that_begins_with_time() -> None:
     query = made.query("SELECT k FROM a [RANGE 45 MICROSECONDS]", "Q")
     made.feed({"a": rows(3, 4)})
     assert "rows since '1970-01-01 00:00:00" in str(query.coverage)
-    assert Looking.at(made.storage).sql("INVOKE q").num_rows == 1
+    assert Client(made.storage).sql("INVOKE q").num_rows == 1

@@ -11,7 +11,7 @@ import pytest
 from thalweg.exec import upkeep
 from thalweg.runtime.state.open_path import sweep
 from thalweg.runtime.upkeep import background_merges as aside
-from thalweg.runtime.upkeep import retention
+from thalweg.runtime.upkeep import compaction
 from thalweg.store.storage import LocalStorage
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.generators import random_case
@@ -22,7 +22,7 @@ from thalweg.testing.runner import Runner
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Packs are large from 64 rows on, pieces have 50."""
-    monkeypatch.setattr(retention, "SMALLEST_TIER", 1)
+    monkeypatch.setattr(compaction, "SMALLEST_TIER", 1)
     monkeypatch.setattr(upkeep, "COLD_ROWS", 50)
     monkeypatch.setattr(aside, "COLD_SELDOM", 1)
 
@@ -55,14 +55,14 @@ def fed(made: Runner, since: int, until: int) -> None:
 def test_what_no_window_reaches_becomes_cold() -> None:
     made = kept()
     fed(made, 0, 2000)
-    packs = made.session.coordinator.state.streams["s"].packs
+    packs = made.core.state.streams["s"].packs
     cold = [p for p in packs if p.is_cold]
     assert sum(p.rows for p in packs) == 2000
     assert sum(p.rows for p in cold) >= 1000
     assert all(p.rows <= 50 for p in cold)
-    assert all(p.max_ts < made.session.coordinator.state.queries["live"].frontier for p in cold)
+    assert all(p.max_ts < made.core.state.queries["live"].progress.frontier for p in cold)
     assert [p.min_ts for p in cold] == sorted(p.min_ts for p in cold)
-    assert made.session.kept_rows("s") == 2000
+    assert made.core.stats.kept_rows("s") == 2000
 
 
 @pytest.mark.parametrize("history", ["replay", "seed"])
@@ -78,7 +78,7 @@ def test_late_queries_see_what_is_cold(history: str) -> None:
     for name, sql in shapes.items():
         made.query(f"{sql} WITH (unbounded = true)", name=f"early_{name}")
     fed(made, 0, 400)
-    assert not any(p.is_cold for p in made.session.coordinator.state.streams["s"].packs), "in use"
+    assert not any(p.is_cold for p in made.core.state.streams["s"].packs), "in use"
     for name in shapes:
         made.queries[f"early_{name}"].drop()
     fed(made, 400, 1200)
@@ -115,27 +115,27 @@ def _bag(table: pa.Table) -> object:
 def test_what_is_cold_expires_like_everything_else(tmp_path: Path) -> None:
     made = kept(LocalStorage(str(tmp_path), False), retain="500 microseconds")
     fed(made, 0, 3000)
-    packs = made.session.coordinator.state.streams["s"].packs
+    packs = made.core.state.streams["s"].packs
     assert any(p.is_cold for p in packs)
     assert min(p.max_ts for p in packs) >= 2990 - 500
     made.restart()
-    sweep(made.storage, made.session.coordinator.state)  # what was being written just now
+    sweep(made.storage, made.core.state)  # what was being written just now
     files = [n for n in made.storage.listing("log") if n.endswith(".parquet")]
     assert sorted(files) == sorted(p.name for p in packs if p.is_cold)
 
 
 def test_cold_packs_take_less_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upkeep, "COLD_ROWS", 1 << 18)
-    monkeypatch.setattr(retention, "SMALLEST_TIER", 4096)
+    monkeypatch.setattr(compaction, "SMALLEST_TIER", 4096)
     sizes = {}
     for tier in (2, 99):
-        monkeypatch.setattr(retention, "COLD_TIER", tier)
+        monkeypatch.setattr(compaction, "COLD_TIER", tier)
         made = kept(LocalStorage(str(tmp_path / str(tier)), False))
         for at in range(0, 600_000, 300_000):
             made.feed({"s": rows(at, at + 300_000)})
         for at in range(600_000, 600_080, 10):
             made.feed({"s": rows(at, at + 10)})
-        packs = made.session.coordinator.state.streams["s"].packs
+        packs = made.core.state.streams["s"].packs
         assert any(p.is_cold for p in packs) == (tier == 2)
         sizes[tier] = sum(p.bytes for p in packs)
     assert sizes[2] < 0.6 * sizes[99]
@@ -144,8 +144,8 @@ def test_cold_packs_take_less_room(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_any_query_over_what_is_cold(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Late queries over the random cases' streams, everything cold that can be."""
-    monkeypatch.setattr(retention, "COLD_TIER", 0)
-    monkeypatch.setattr(retention, "FAN_IN", 2)
+    monkeypatch.setattr(compaction, "COLD_TIER", 0)
+    monkeypatch.setattr(compaction, "FAN_IN", 2)
     monkeypatch.setattr(aside, "LARGE", 10**9)
     for seed in range(first, first + 20):
         case = random_case(seed)
@@ -160,7 +160,7 @@ def test_uneven_packs_before_a_cold_one_are_put_together() -> None:
         size = 3 if i % 2 else 12
         made.feed({"s": rows(at, at + size)})
         at += size
-    packs = made.session.coordinator.state.streams["s"].packs
+    packs = made.core.state.streams["s"].packs
     cold = sum(p.is_cold for p in packs)
     assert cold > 10
-    assert len(packs) - cold < 3 * retention.MOST_UNEVEN
+    assert len(packs) - cold < 3 * compaction.MOST_UNEVEN

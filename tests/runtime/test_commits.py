@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from thalweg.errors import ConfigError, FormatTooNew
-from thalweg.runtime.epoch import coordinator
+from thalweg.runtime.state import committer
 from thalweg.runtime.state.open_path import claim, load_state
 from thalweg.store.manifest import FORMAT_FILE, check_format, load
 from thalweg.store.storage import LocalStorage, MemoryStorage
@@ -30,7 +30,7 @@ def test_results_of_an_epoch_that_was_not_committed_are_not_shown(
     query = runner.query("SELECT ts FROM a", "q")
     runner.feed({"a": rows(1, 2)})
     assert query.results().num_rows == 1
-    monkeypatch.setattr(coordinator, "commit_manifest", fails)
+    monkeypatch.setattr(committer, "commit_manifest", fails)
     with pytest.raises(OSError, match="the disk is full"):
         runner.feed({"a": rows(3, 4)})
     assert query.results().num_rows == 1
@@ -64,4 +64,4 @@ def test_an_older_path_is_marked_as_ours() -> None:
     storage = MemoryStorage()
     storage.create(FORMAT_FILE, b'{"format": 1}')
     check_format(storage)
-    assert storage.read(FORMAT_FILE) == b'{"format": 2}'
+    assert storage.read(FORMAT_FILE) == b'{"format": 3}'

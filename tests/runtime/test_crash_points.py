@@ -21,20 +21,21 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from thalweg.plan.catalog import Catalog
-from thalweg.runtime.epoch.coordinator import Coordinator
-from thalweg.runtime.epoch.driver import EpochLoop
+from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.session.session import Session
+from thalweg.runtime.settings import Settings
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.sources.pack_rows import IngestPlan, ingest_table
 from thalweg.runtime.sources.python_arguments import arrow_fields, make_stream
+from thalweg.runtime.state.clock import wall_clock
 from thalweg.runtime.state.open_path import claim, load_state, release, sweep
-from thalweg.runtime.upkeep import retention
+from thalweg.runtime.upkeep import compaction
 from thalweg.store import manifest
 from thalweg.store.packs import PackCache
 from thalweg.store.storage import LocalStorage
 from thalweg.testing.compare import canonical, difference, from_table
-from thalweg.testing.runner import LocalExecutor, Runner
+from thalweg.testing.local_executor import LocalExecutor
+from thalweg.testing.runner import Runner
 
 SECOND = 1_000_000
 QUERIES = {
@@ -127,9 +128,10 @@ def opened(files: DyingStorage) -> tuple[Session, LogWriter]:
     state = load_state(files)
     sweep(files, state)
     executor = LocalExecutor(PackCache(files))
-    session = Session(Coordinator(files, Catalog(), executor, state, parts=2), files)
+    core = EngineCore(files, executor, state, Settings(tasks=2), clock=wall_clock)
+    session = Session(core)
     for name, table in INPUT[0].items():
-        session.define_stream(make_stream(name, arrow_fields(table.schema), "ts"))
+        core.streams.define(make_stream(name, arrow_fields(table.schema), "ts"))
     for name, text in QUERIES.items():
         session.query(text, name)
     return session, LogWriter(files, state.next_seq, state.sources)
@@ -140,7 +142,7 @@ def live(files: DyingStorage, batch_done: Callable[[], None] = lambda: None) -> 
     lock = claim(files.real)
     try:
         session, log = opened(files)
-        loop = EpochLoop(session, log, None)
+        loop = session.core.driver(log, lambda script, name: session.sql(script))
         loop.save_definitions()
         for number, batch in enumerate(INPUT):
             if not log.has("source", number):
@@ -158,14 +160,14 @@ def ingest(
 ) -> None:
     packs: dict[str, list[Any]] = {}
     for name, table in batch.items():
-        keys = session.coordinator.keys_of(name)
+        keys = session.core.plans.keys_of(name)
         plan = IngestPlan(session.catalog.streams[name], keys, 0, f"log/{name}{number}-", 0)
         packs[name] = ingest_table(plan, table, files).packs
     log.append(1, ("source", number), packs, {}, clock=0)
 
 
 def outputs(session: Session) -> dict[str, Counter[Any]]:
-    return {n: canonical(from_table(session.results_of(n))) for n in QUERIES}
+    return {n: canonical(from_table(session.core.results.results(n))) for n in QUERIES}
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +187,7 @@ def check(path: Path, session: Session, expected: dict[str, Counter[Any]], title
     for name, bag in outputs(session).items():
         found = difference(expected[name], bag)
         assert found is None, f"{title}, {name}\n{found}"
-    for stream in session.coordinator.state.streams.values():
+    for stream in session.core.state.streams.values():
         assert (stream.rows, stream.late) == (BATCHES * 6, 0), title
     assert not orphans(path), title
 
@@ -206,7 +208,7 @@ def orphans(path: Path) -> set[str]:
 def busy_upkeep(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole manifests, merges and folds within a few epochs."""
     monkeypatch.setattr(manifest, "CHECKPOINT_EVERY", 3)
-    monkeypatch.setattr(retention, "FAN_IN", 2)
+    monkeypatch.setattr(compaction, "FAN_IN", 2)
 
 
 def all_points(tmp: Path) -> list[str]:

@@ -70,9 +70,9 @@ def test_a_crash_between_writing_and_marking_writes_the_same_file(tmp_path: Path
     marks = []
     for i in range(3):
         runner.feed({"s": STREAM.slice(i * 3, 3)})
-        marks.append(runner.session.coordinator.state.queries["q"].delivered)
-        runner.session.coordinator.state.queries["q"].delivered = 0  # as if never marked
-        runner.delivery.deliver(insist=True)
+        marks.append(runner.core.state.queries["q"].progress.delivered)
+        runner.core.state.queries["q"].progress.delivered = 0  # as if never marked
+        runner.core.delivery.deliver(insist=True)
     runner.close()
     rows = pa.concat_tables([pq.read_table(f) for f in sorted(tmp_path.iterdir())])
     assert bag(rows.select(["k"])) == bag(query.results().select(["k"]))
@@ -156,14 +156,14 @@ def test_invoke_is_the_sum_of_all_changes(epochs: int) -> None:
 def test_old_results_are_folded_into_the_answer() -> None:
     runner = runner_over()
     query = runner.query(RELATION, name="q")
-    coordinator = runner.session.coordinator
-    coordinator.results_retain = 5
+    core = runner.core
+    core.settings.results_retain = 5
     for i in range(40):
         runner._clock = i
         rows = pa.table({"k": [i % 3], "x": [1.0], "ts": pa.array([i], UTC)}, STREAM.schema)
         runner.feed({"s": rows})
-    assert len(coordinator.state.outputs) < 30
-    assert coordinator.state.queries["q"].base
+    assert len(core.state.outputs) < 30
+    assert core.state.queries["q"].output.base
     runner.restart()
     now = Counter((r["k"], r["n"]) for r in query.invoke().to_pylist())
     assert now == Counter(Counter(i % 3 for i in range(35, 39)).items())
@@ -174,18 +174,18 @@ def test_old_results_are_folded_into_the_answer() -> None:
 def test_followers_hold_results_back() -> None:
     runner = runner_over()
     runner.query("SELECT k FROM s", name="q")
-    coordinator = runner.session.coordinator
-    coordinator.results_retain = 2
+    core = runner.core
+    core.settings.results_retain = 2
     renew(runner.storage, Lease("f", "q", 3, 4e9))
     for i in range(12):
         runner._clock = i
         rows = pa.table({"k": [i], "x": [1.0], "ts": pa.array([i], UTC)}, STREAM.schema)
         runner.feed({"s": rows})
-    kept = sorted(int(k.split("/")[1]) for k in coordinator.state.outputs)
+    kept = sorted(int(k.split("/")[1]) for k in core.state.outputs)
     assert kept[0] == 4
     release(runner.storage, "f")
     runner.feed({"s": pa.table({"k": [1], "x": [1.0], "ts": pa.array([99], UTC)}, STREAM.schema)})
-    assert min(int(k.split("/")[1]) for k in coordinator.state.outputs) > 6
+    assert min(int(k.split("/")[1]) for k in core.state.outputs) > 6
 
 
 @pytest.mark.parametrize(

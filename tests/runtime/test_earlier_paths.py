@@ -17,12 +17,7 @@ PATHS = sorted(Path(__file__).parent.glob("paths/*.zip"))
 
 def _resumed(path: str) -> Runner:
     runner = opened(path)
-    session = runner.session
-    session.restore_views()
-    session.resume_members()
-    for name, query in list(session.coordinator.state.queries.items()):
-        if name not in session.queries and not name.startswith("__"):
-            runner.query(query.text, name)
+    runner.resume()
     return runner
 
 

@@ -54,7 +54,7 @@ def fed(runner: Runner, epochs: range) -> None:
 
 
 def outputs_of(runner: Runner) -> dict[str, Any]:
-    return runner.session.coordinator.state.outputs
+    return runner.core.state.outputs
 
 
 @pytest.mark.parametrize("gather_from", [4, 16])
@@ -78,7 +78,7 @@ def test_results_are_the_same_row_for_row(gather_from: int) -> None:
     at = 150
     counts = [r.queries["counts"] for r in runners]
     assert counts[1].invoke(at).to_pylist() == counts[0].invoke(at).to_pylist()
-    assert len(gathered.session.coordinator.state.clocks) <= 8 * gather_from
+    assert len(gathered.core.state.clocks) <= 8 * gather_from
 
 
 def test_what_members_share_is_gathered_too() -> None:
@@ -127,7 +127,7 @@ def test_epochs_that_went_meanwhile_are_refused_not_empty() -> None:
     fed(runner, range(20))
     results = Results(runner.storage, "each")
     planned = results.spans(0, 10)
-    runner.session.coordinator.results_retain = 5_000
+    runner.core.settings.results_retain = 5_000
     fed(runner, range(20, 40))
     assert results.forgotten() > 10
     for first, last in planned:
@@ -155,7 +155,7 @@ def test_queries_that_are_gone_are_not_counted() -> None:
         query = runner.query(QUERIES["each"], f"q{number}")
         fed(runner, range(3 * number, 3 * number + 3))
         query.drop()
-    assert not runner.session.coordinator.gathering._fresh
+    assert not runner.core.outputs.fresh
 
 
 def test_a_new_run_knows_what_is_to_be_gathered() -> None:
@@ -180,7 +180,7 @@ def test_a_file_that_is_missing_is_told_at_once() -> None:
         looked.append(name)
         raise FileNotFoundError(name)
 
-    runner.session.storage = SimpleNamespace(read_table=gone)
+    runner.core.results._storage = SimpleNamespace(read_table=gone)
     with pytest.raises(FileNotFoundError):
         query.results()
     assert len(looked) == 1
@@ -218,7 +218,7 @@ def test_what_sinks_wait_for_stays_apart() -> None:
 def test_what_is_gathered_is_a_part_of_what_is_kept() -> None:
     """So that forgetting keeps to its time, within that part."""
     runner = made(4)
-    runner.session.coordinator.results_retain = 160_000
+    runner.core.settings.results_retain = 160_000
     query = runner.query(QUERIES["each"], "each")
     fed(runner, range(320))
     spans = [epochs_of(k) for k in keys_of(outputs_of(runner), "each")]
@@ -264,7 +264,7 @@ def test_results_are_read_while_they_are_gathered(tmp_path: Path) -> None:
 def test_the_state_shows_and_vacuum_forgets_what_is_gathered(tmp_path: Path) -> None:
     storage = open_storage(str(tmp_path), durable=False)
     runner = made(4, storage=storage)
-    runner.session.coordinator.results_retain = 160_000
+    runner.core.settings.results_retain = 160_000
     query = runner.query(QUERIES["each"], "each")
     fed(runner, range(40))
     seen = inspect(storage)
@@ -306,11 +306,11 @@ def test_rejects_are_gathered(tmp_path: Path) -> None:
     query = runner.query("SELECT ISTREAM k, 10 / k AS share FROM s", "share")
     for epoch in range(3, 120):
         runner.feed({"s": pa.concat_tables([rows(epoch), rows(epoch - 3).slice(0, 1)])})
-    state = runner.session.coordinator.state
+    state = runner.core.state
     late, undivided = runner.session.rejects("s"), query.rejects()
     assert 100 < state.streams["s"].late == late.num_rows
     assert 50 < query.stats()["rejected"] == undivided.num_rows
-    for packs in (state.streams["s"].rejects, state.queries["share"].rejects):
+    for packs in (state.streams["s"].rejects, state.queries["share"].output.rejects):
         assert len(packs) <= 24
     assert late.column("ts").to_pylist() == sorted(late.column("ts").to_pylist())
     assert undivided.column("__ts").to_pylist() == sorted(undivided.column("__ts").to_pylist())
@@ -325,7 +325,7 @@ def test_conditions_alone_leave_no_clocks() -> None:
     runner.query("SELECT k, v FROM s [RANGE 9 MICROSECONDS] WHERE v > 2 "
                  "WITH (materialize = 'p')", "q")  # fmt: skip
     fed(runner, range(100))
-    assert len(runner.session.coordinator.state.clocks) < 60
+    assert len(runner.core.state.clocks) < 60
 
 
 def test_keys_of_output() -> None:
@@ -350,8 +350,8 @@ def test_one_that_cannot_be_gathered_does_not_hinder_others() -> None:
     runner = made(4)
     for name in ("a", "b"):
         runner.query("SELECT ISTREAM k, v FROM s", name)
-    real = runner.session.coordinator._aside.take
-    runner.session.coordinator._aside.take = lambda jobs: [  # type: ignore[method-assign]
+    real = runner.core.upkeep.background.take
+    runner.core.upkeep.background.take = lambda jobs: [  # type: ignore[method-assign]
         j for j in real(jobs) if getattr(j, "name", None) != "a"
     ]
     fed(runner, range(60))
@@ -366,7 +366,7 @@ def test_a_function_of_another_type_does_not_stop_it() -> None:
         runner.function("f", lambda v: v * 2, returns)
         query = runner.query("SELECT ISTREAM k, f(v) AS w FROM s", "q")
         fed(runner, epochs)
-        runner.session.coordinator.save(10**6)
+        runner.core.coordinator.save(10**6)
     assert len(keys_of(outputs_of(runner), "q")) < 12
     whole = made(NEVER)
     expected = whole.query("SELECT ISTREAM k, v * 2.0 AS w FROM s", "q")
@@ -393,7 +393,7 @@ def test_a_file_that_stays_missing_is_told_while_epochs_go_on() -> None:
             raise FileNotFoundError(name)
         return real(name)
 
-    runner.session.storage = SimpleNamespace(read_table=read_table)
+    runner.core.results._storage = SimpleNamespace(read_table=read_table)
     with pytest.raises(FileNotFoundError):
         query.results()
     assert len(tried) == 2

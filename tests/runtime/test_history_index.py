@@ -83,17 +83,17 @@ def test_pushed_and_pulled_alike(sql: str) -> None:
                    since: list[int] = since) -> None:  # fmt: skip
             if number == 2:
                 made.query(f"{sql} WITH (backfill = '{wanted}')", "q")
-                since.append(made.session.coordinator.state.epoch)
-                made.session.catch_up("q")
-                since.append(made.session.coordinator.state.epoch)
+                since.append(made.core.state.epoch)
+                made.core.readiness.catch_up("q")
+                since.append(made.core.state.epoch)
 
         made.run(before)
         found = made.queries["q"].results()
         assert difference(from_table(expected.results()), from_table(found)) is None, wanted
         taken[wanted] = since[1] - since[0]
-        chosen[wanted] = made.session.coordinator.state.queries["q"].backfill
+        chosen[wanted] = made.core.state.queries["q"].progress.backfill
         made.queries["q"].drop()
-        assert set(made.session.coordinator.state.queries) == {"live"}
+        assert set(made.core.state.queries) == {"live"}
         assert live.status == "running"
     assert taken["pull"] == 1 < taken["push"]
     assert chosen["auto"] == "pull", "each asks for one device of fifty"
@@ -104,8 +104,8 @@ def test_without_an_index_the_past_is_pushed() -> None:
     made.stream("s", rows(), key=("dev",), retain="1 hour")
     made.run()
     query = made.query("SELECT ISTREAM x FROM s WHERE x = 7 WITH (share = 'off')", "q")
-    assert made.session.coordinator.state.queries["q"].backfill == "push"
-    made.session.catch_up("q")
+    assert made.core.state.queries["q"].progress.backfill == "push"
+    made.core.readiness.catch_up("q")
     assert query.results().num_rows
 
 
@@ -119,7 +119,7 @@ def test_a_column_that_is_asked_for_often_gets_an_index(monkeypatch: pytest.Monk
     found, looked_up = [], []
     for i in range(6):
         query = made.query(f"SELECT ISTREAM dev, ts FROM s WHERE x = {i}", f"q{i}")
-        made.session.catch_up(f"q{i}")
+        made.core.readiness.catch_up(f"q{i}")
         counts = query.stats()["counts"]
         looked_up.append(sum(n for key, n in counts.items() if key.startswith("looked up:")))
         found.append(query.results().num_rows)

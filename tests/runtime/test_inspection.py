@@ -13,6 +13,7 @@ from thalweg.errors import FormatTooNew, PathError
 from thalweg.exec import slots
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.open_path import claim, release
+from thalweg.runtime.state.query_state import Lifecycle
 from thalweg.runtime.upkeep.inspection import SLOT_WORDS, Files, PathView, inspect, instant
 from thalweg.store import manifest
 from thalweg.store.storage import LocalStorage, MemoryStorage, Storage
@@ -61,7 +62,7 @@ def snapshot(path: Path) -> dict[str, tuple[bytes, int]]:
 
 def test_it_tells_what_the_engine_knows(path: Path, runner: Runner) -> None:
     found = view(path)
-    state = runner.session.coordinator.state
+    state = runner.core.state
     assert (found.epoch, found.incarnation) == (state.epoch, 1)
     assert found.format == manifest.FORMAT
     (stream,) = found.streams
@@ -86,12 +87,12 @@ def test_it_tells_what_queries_keep(path: Path, runner: Runner) -> None:
     assert shares.frontier == runner.queries["shares"].stats()["frontier"]
     assert [s.holds for s in most.state] == ["aggregates by group"]
     assert [s.holds for s in last.state] == ["content of a row window"]
-    packs = runner.session.coordinator.state.queries["most"].slots["0.groups"]
+    packs = runner.core.state.queries["most"].operators.slots["0.groups"]
     sides = [file for p in packs for _, file in p.sides]
     assert sides
     on_disk = sum((path / f).stat().st_size for p in packs for f in p.files)
     assert most.state[0].kept.bytes == on_disk
-    epochs = [k for k in runner.session.coordinator.state.outputs if k.startswith("most/")]
+    epochs = [k for k in runner.core.state.outputs if k.startswith("most/")]
     assert most.result_epochs is not None
     assert list(most.result_epochs) == [int(epochs[i].split("/")[1]) for i in (0, -1)]
 
@@ -127,7 +128,7 @@ def test_what_is_read_but_not_taken_in_is_no_orphan(path: Path, runner: Runner) 
 
 
 def test_a_lost_file_is_named(path: Path, runner: Runner) -> None:
-    name = runner.session.coordinator.state.streams["a"].packs[0].name
+    name = runner.core.state.streams["a"].packs[0].name
     (path / name).unlink()
     assert view(path).totals.missing == (name,)
 
@@ -135,9 +136,9 @@ def test_a_lost_file_is_named(path: Path, runner: Runner) -> None:
 def test_a_failed_query_shows_the_first_line_of_its_error(path: Path) -> None:
     storage = LocalStorage(str(path), durable=False)
     runner = fed(storage)
-    query = runner.session.coordinator.state.queries["last"]
-    query.status, query.error = "failed", "ZeroDivisionError: by zero\n  at line 3"
-    runner.session.coordinator.save(0)
+    query = runner.core.state.queries["last"]
+    query.lifecycle = Lifecycle("failed", "ZeroDivisionError: by zero\n  at line 3")
+    runner.core.coordinator.save(0)
     (found,) = (q for q in inspect(storage).queries if q.name == "last")
     assert (found.status, found.error) == ("failed", "ZeroDivisionError: by zero")
 
@@ -202,7 +203,7 @@ def test_an_epoch_that_overtakes_the_reading_is_read_instead(
 
     monkeypatch.setattr(manifest, "load", overtaken)
     found = view(path)
-    assert found.epoch == runner.session.coordinator.state.epoch == 5
+    assert found.epoch == runner.core.state.epoch == 5
     assert found.totals.missing == ()
     assert len(calls) > 2
 

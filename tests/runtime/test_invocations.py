@@ -10,7 +10,8 @@ import pytest
 
 from thalweg.errors import ConfigError
 from thalweg.runtime.invoke.materialize_modes import DECIDE_EVERY
-from thalweg.runtime.state.engine_state import WHERES
+from thalweg.runtime.state.internal_names import kind_of_output
+from thalweg.runtime.state.query_state import CONDITIONS
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.runner import Runner
 
@@ -90,7 +91,7 @@ def test_invocations_ask_no_predicate() -> None:
     text = "SELECT k, v FROM s [RANGE 30 MICROSECONDS] WHERE v > 60 AND k < 3"
     queries = {m: made.query(f"{text} WITH (materialize = '{m}')", m) for m in ("none", "p", "c")}
     made.feed({"s": rows(0, 200)})
-    counts = made.session.standing.snapshots.answering.counts
+    counts = made.core.answers.fetching.counts
     asked = {}
     for mode, query in queries.items():
         query.invoke()
@@ -111,19 +112,19 @@ def test_one_condition_is_kept_once() -> None:
                    f"a{i}")  # fmt: skip
         made.query(f"SELECT k, count(*) AS n FROM s {window} WHERE k < 3 AND v > 60 GROUP BY k "
                    "WITH (materialize = 'p')", f"b{i}")  # fmt: skip
-    assert len(made.session.standing.wheres.by_name) == 1
+    assert len(made.core.condition_cohorts.by_name) == 1
     made.query("SELECT v FROM s [NOW] WHERE v > 61 AND k < 3 WITH (materialize = 'p')", "other")
-    assert len(made.session.standing.wheres.by_name) == 2
+    assert len(made.core.condition_cohorts.by_name) == 2
     made.feed({"s": rows(0, 100)})
     made.restart()
-    assert len(made.session.standing.wheres.by_name) == 2
+    assert len(made.core.condition_cohorts.by_name) == 2
     made.queries["other"].drop()
-    assert len(made.session.standing.wheres.by_name) == 1
+    assert len(made.core.condition_cohorts.by_name) == 1
     for name in list(made.queries):
         made.queries[name].drop()
     made.feed({"s": rows(100, 110)})
-    assert not made.session.coordinator.state.queries
-    assert not made.session.coordinator.state.outputs
+    assert not made.core.state.queries
+    assert not made.core.state.outputs
     assert len(made.storage.listing("q")) == baseline
 
 
@@ -138,20 +139,20 @@ def test_aggregates_of_one_condition_share_a_tree(buckets: int) -> None:
     )
     queries = [made.query(shape.format(w, 3), f"q{i}") for i, w in enumerate(WINDOWS)]
     other = made.query(shape.format(WINDOWS[0], 2), "other")
-    standing = made.session.standing
+    answers = made.core.answers
     for since in range(0, 400, 40):
         made.feed({"s": rows(since, since + 40)})
         for query in (*queries, other):
-            standing.snapshots.treed = True
+            answers.uses_trees = True
             by_tree = bag(query.invoke())
-            standing.snapshots.treed = False
+            answers.uses_trees = False
             assert difference(bag(query.invoke()), by_tree) is None, query.text
         if since == 0:
-            standing.snapshots.treed = True
-    trees = standing.snapshots.ranked.trees
+            answers.uses_trees = True
+    trees = answers.ranked.trees
     assert trees == 2 * 2, "two columns, two conditions"
     other.drop()
-    assert standing.snapshots.ranked.trees == 2
+    assert answers.ranked.trees == 2
 
 
 def test_the_work_of_an_invocation_is_what_the_mode_says() -> None:
@@ -165,7 +166,7 @@ def test_the_work_of_an_invocation_is_what_the_mode_says() -> None:
         queries = [made.query(f"{text} WITH (materialize = '{m}')", m) for m in MODES[:3]]
         for since in range(0, 4096, 512):
             made.feed({"s": rows(since, since + 512)})
-        counts = made.session.standing.snapshots.answering.counts
+        counts = made.core.answers.fetching.counts
         for query in queries:
             query.invoke()
             counts.clear()
@@ -199,8 +200,8 @@ def test_what_is_let_through_is_put_together(buckets: int) -> None:
         if since == 1500:
             made.restart()
             kept[0].drop()
-    packs = [p for k, ps in made.session.coordinator.state.outputs.items() for p in ps
-             if k.startswith(WHERES)]  # fmt: skip
+    packs = [p for k, ps in made.core.state.outputs.items() for p in ps
+             if kind_of_output(k) == CONDITIONS]  # fmt: skip
     assert len(packs) < 8 * 4 * buckets
     for one, other in zip(plain[1:], kept[1:], strict=True):
         assert one.invoke().num_rows > 50
@@ -214,12 +215,12 @@ def test_what_is_let_through_is_kept_as_long_as_the_stream() -> None:
     query = made.query(
         "SELECT v FROM s [RANGE 19 MICROSECONDS] WHERE k < 3 WITH (materialize = 'p')", "q"
     )
-    made.session.coordinator.results_retain = 0
+    made.core.settings.results_retain = 0
     for t in range(0, 300, 10):
         made._clock = t
         made.feed({"s": rows(t, t + 10)})
         assert query.coverage.status == "COMPLETE"
-        assert len(made.session.coordinator.state.outputs) <= 5
+        assert len(made.core.state.outputs) <= 5
     now = 298
     kept = [v for k, v, t in zip(*(pa.concat_tables([rows(t, t + 10) for t in range(0, 300, 10)])[c]
             .to_pylist() for c in ("k", "v", "ts")), strict=True) if k < 3
@@ -235,7 +236,7 @@ def test_auto_follows_how_often_it_is_invoked() -> None:
     plain = made.query("SELECT v FROM s [RANGE 9 MICROSECONDS] WHERE k < 3", "plain")
 
     def mode() -> str:
-        return made.session.coordinator.state.queries["q"].mode
+        return made.core.state.queries["q"].definition.mode
 
     assert mode() == "p"
     at = 0
@@ -260,7 +261,7 @@ def test_refusals() -> None:
     with pytest.raises(ConfigError, match="say materialize = 'c'"):
         made.query("SELECT k FROM s [NOW] WHERE k / v > 1 WITH (materialize = 'p')")
     query = made.query("SELECT k FROM s [ROWS 3] WITH (materialize = 'auto')", "rows")
-    assert made.session.coordinator.state.queries["rows"].mode == "c"
+    assert made.core.state.queries["rows"].definition.mode == "c"
     with pytest.raises(ConfigError, match="use invoke"):
         query.results()
     made.feed({"s": rows(0, 10)})

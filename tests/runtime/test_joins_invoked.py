@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from thalweg.runtime.state.engine_state import WHERES
+from thalweg.runtime.state.internal_names import kind_of_output
+from thalweg.runtime.state.query_state import CONDITIONS
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.runner import Runner
 
@@ -80,7 +81,7 @@ def test_joins_answer_alike(sql: str) -> None:
             problem = difference(expected, bag(query.invoke()))
             assert problem is None, f"{name}, step {step}: {sql}\n{problem}"
     assert seen >= 5
-    assert made.session.coordinator.state.known("auto").mode == "p"
+    assert made.core.state.known("auto").definition.mode == "p"
     for name in ("none", "p"):
         problem = difference(bag(reference.invoke(140)), bag(made.queries[name].invoke(140)))
         assert problem is None, f"{name} at 140\n{problem}"
@@ -92,7 +93,7 @@ def test_composites_share_what_queries_have_in_common() -> None:
     made: dict[bool, Runner] = {}
     for composite in (True, False):
         one = made[composite] = runner()
-        one.session.standing.composite = composite
+        one.core.conditions.composite = composite
         for i in range(12):
             one.query(
                 f"SELECT r.v, s.v AS w FROM r {WINDOW}, s {WINDOW} WHERE r.k = s.k "
@@ -106,11 +107,11 @@ def test_composites_share_what_queries_have_in_common() -> None:
         assert difference(bag(on), bag(off)) is None
     probes = {}
     for composite, one in made.items():
-        cohorts = [
-            q for n, q in one.session.coordinator.state.queries.items() if n.startswith(WHERES)
-        ]
+        cohorts = [q for _, q in one.core.state.of_kind(CONDITIONS)]
         assert len(cohorts) == (1 if composite else 12)
-        probes[composite] = sum(n for q in cohorts for k, n in q.counts.items() if "probes:" in k)
+        probes[composite] = sum(
+            n for q in cohorts for k, n in q.operators.counts.items() if "probes:" in k
+        )
     assert probes[False] == 12 * probes[True] > 0
 
 
@@ -122,7 +123,7 @@ def test_combinations_beyond_the_longest_window_are_forgotten() -> None:
         for name in STREAMS[:2]:
             made.feed({name: rows(name, step * 12, step * 12 + 12)})
         assert difference(bag(plain.invoke()), bag(query.invoke())) is None
-        kept = [k for k in made.session.coordinator.state.outputs if k.startswith(WHERES)]
+        kept = [k for k in made.core.state.outputs if kind_of_output(k) == CONDITIONS]
         assert len(kept) <= 10
     query.drop()
-    assert not [k for k in made.session.coordinator.state.outputs if k.startswith(WHERES)]
+    assert not [k for k in made.core.state.outputs if kind_of_output(k) == CONDITIONS]

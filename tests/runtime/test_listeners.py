@@ -11,19 +11,20 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from thalweg.plan.catalog import Catalog
-from thalweg.runtime.epoch import coordinator
-from thalweg.runtime.epoch.coordinator import Coordinator, EpochReport
-from thalweg.runtime.epoch.driver import EpochLoop
+from thalweg.runtime.epoch.driver import EpochDriver
 from thalweg.runtime.epoch.listeners import Listeners
+from thalweg.runtime.epoch.report import EpochReport
+from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.session.session import Session
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.sources.pack_rows import IngestPlan, ingest_table
 from thalweg.runtime.sources.python_arguments import arrow_fields, make_stream
+from thalweg.runtime.state import committer
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.store.packs import PackCache
 from thalweg.store.storage import MemoryStorage
-from thalweg.testing.runner import LocalExecutor, Runner
+from thalweg.testing.local_executor import LocalExecutor
+from thalweg.testing.runner import Runner
 
 SECOND = 1_000_000
 
@@ -71,7 +72,7 @@ def test_state_bytes_are_those_of_the_stats() -> None:
 
 
 def test_time_in_the_commit_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = coordinator.commit_manifest
+    real = committer.commit_manifest
 
     def slow(*args: Any) -> None:
         time.sleep(0.05)
@@ -80,7 +81,7 @@ def test_time_in_the_commit_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     runner = Runner()
     runner.stream("a", rows(1))
     runner.query("SELECT x FROM a", "q")
-    monkeypatch.setattr(coordinator, "commit_manifest", slow)
+    monkeypatch.setattr(committer, "commit_manifest", slow)
     report = runner.feed({"a": rows(1, 2)})
     assert report is not None
     assert 0.05 <= report.commit_seconds <= report.seconds - report.step_seconds
@@ -101,20 +102,22 @@ def test_a_report_is_plain_json() -> None:
 # -- through the loop --------------------------------------------------------------------------
 
 
-def looping(listeners: Listeners, **settings: float) -> tuple[EpochLoop, LogWriter]:
+def looping(listeners: Listeners, **settings: float) -> tuple[EpochDriver, LogWriter]:
     storage = MemoryStorage()
     executor = LocalExecutor(PackCache(storage))
-    made = Coordinator(storage, Catalog(), executor, EngineState(), 1)
-    session = Session(made, storage)
-    session.define_stream(make_stream("a", arrow_fields(rows(1).schema), "ts"))
+    core = EngineCore(storage, executor, EngineState())
+    session = Session(core)
+    core.streams.define(make_stream("a", arrow_fields(rows(1).schema), "ts"))
     session.query("SELECT x FROM a", "q")
     log = LogWriter(storage, 0, {})
-    return EpochLoop(session, log, None, listeners=listeners, **settings), log
+    run = lambda script, name: session.sql(script)  # noqa: E731
+    return core.driver(log, run, listeners=listeners, **settings), log
 
 
-def bring(loop: EpochLoop, log: LogWriter, batch: int, began_ago: float | None = None) -> None:
-    plan = IngestPlan(loop.session.catalog.streams["a"], (), 0, f"log/{batch}-", 0)
-    found = ingest_table(plan, rows(batch + 1), loop.session.storage)
+def bring(loop: EpochDriver, log: LogWriter, batch: int, began_ago: float | None = None) -> None:
+    stream = make_stream("a", arrow_fields(rows(1).schema), "ts")
+    plan = IngestPlan(stream, (), 0, f"log/{batch}-", 0)
+    found = ingest_table(plan, rows(batch + 1), log.storage)
     begun = None if began_ago is None else time.perf_counter() - began_ago
     log.append(1, ("s", batch), {"a": found.packs}, {}, 0, begun)
 
@@ -210,8 +213,7 @@ def ticks(seconds: Sequence[float], tick: float) -> int:
     """How often time is asked to pass, at these readings of a monotonic clock."""
     loop, _ = looping(Listeners(), poll_seconds=0.0, tick_seconds=tick)
     asked = []
-    made = loop.session.coordinator
-    made.epoch = lambda entries, **how: asked.append(1)  # type: ignore[method-assign]
+    loop._coordinator.epoch = lambda entries, **how: asked.append(1)  # type: ignore[method-assign]
     with pytest.MonkeyPatch.context() as patch:
         readings = iter(seconds)
         patch.setattr("thalweg.runtime.epoch.driver.time.monotonic", lambda: next(readings))

@@ -61,7 +61,7 @@ def test_a_query_comes_and_goes_without_a_trace_in_others() -> None:
     feed(made, 30, 40)
     made.close()
     assert kept.results() == expected.results()
-    left = made.session.coordinator.state
+    left = made.core.state
     assert set(left.queries) == {"sums"}
     assert not [key for key in left.outputs if not key.startswith("sums/")]
     assert not [n for n in made.storage.listing("q") if n.startswith(("q/other", "q/grouped"))]
@@ -136,7 +136,7 @@ def test_windows_are_inserted_removed_and_resized() -> None:
     feed(made, 0, 30)
 
     def kept() -> int:
-        return made.session.kept_rows("s")
+        return made.core.stats.kept_rows("s")
 
     assert kept() == 10 + 1  # the newest instant waits until it is over
     seed = "WITH (history = 'seed')"
@@ -248,12 +248,12 @@ def test_refusals() -> None:
 def test_a_thousand_registrations_in_one_epoch() -> None:
     made = runner(retain="1 hour")
     feed(made, 0, 10)
-    before = made.session.coordinator.state.epoch
+    before = made.core.state.epoch
     for i in range(1_000):
         made.query(f"SELECT ISTREAM v FROM s WHERE k = {i % 4} AND v > {i % 9}", f"q{i}")
     made.feed({"s": rows(10, 20)})
     made.close()
-    assert made.session.coordinator.state.epoch <= before + 3
+    assert made.core.state.epoch <= before + 3
     table = rows(0, 20)
     for i in (0, 1, 17, 500, 999):
         wanted = [v for k, v in zip(table["k"].to_pylist(), table["v"].to_pylist(), strict=True)

@@ -12,7 +12,7 @@ import pytest
 from thalweg.errors import ConfigError, DuplicateName
 from thalweg.exec.many import sets
 from thalweg.plan.standing import standing_filter
-from thalweg.runtime.state.engine_state import FILTERS
+from thalweg.runtime.state.query_state import FILTERS
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.runner import Runner
 
@@ -101,14 +101,14 @@ def test_sharing_changes_no_row(seed: int) -> None:
             made.feed({"s": rows(epoch * 20, epoch * 20 + 20)})
         if rng.random() < 0.3:
             shared.restart()
-        if not shared.session.coordinator.is_behind:
+        if not shared.core.registry.is_behind:
             agree(alone, shared)  # all that came so far, over all rows so far
     for made in (alone, shared):
         made.close()
     agree(alone, shared)
-    state = shared.session.coordinator.state
-    cohorts = [name for name in state.queries if name.startswith(FILTERS)]
-    assert len(shared.session.members.by_name) > 20
+    state = shared.core.state
+    cohorts = [name for name, _ in state.of_kind(FILTERS)]
+    assert len(shared.core.cohorts.by_name) > 20
     assert len(cohorts) <= 2, "those that have come equally far go on as one"
     assert sum(map(len, results(shared).values())) > 100
 
@@ -125,7 +125,7 @@ def test_bitmaps_and_lists_say_the_same(count: int, monkeypatch: pytest.MonkeyPa
         made.feed({"s": rows(0, 300)})
         made.close()
         found[layout] = results(made)
-        outputs = made.session.coordinator.state.outputs.values()
+        outputs = made.core.state.outputs.values()
         sizes[layout] = sum(int(p[2]) for packs in outputs for p in packs)
     for name, expected in found[sets.LISTS].items():
         assert difference(expected, found[sets.BITMAPS][name]) is None
@@ -146,7 +146,7 @@ def test_members_may_rest_change_and_come_back() -> None:
         made.sql("RESUME q1")
         made.feed({"s": rows(100, 150)})
         if made is shared:
-            assert set(made.session.members.by_name) == {"q0", "q3", "q5"}
+            assert set(made.core.cohorts.by_name) == {"q0", "q3", "q5"}
             made.restart()
         made.close()
     agree(alone, shared)
@@ -159,12 +159,12 @@ def test_each_row_is_read_once_however_many_ask() -> None:
         made.query(f"SELECT k FROM s WHERE k = {i % 6} AND n < {i % 5}", f"q{i}")
     made.feed({"s": rows(0, 300)})
     made.close()
-    (cohort,) = (q for n, q in made.session.coordinator.state.queries.items() if n[:2] == "__")
-    assert cohort.counts["arrivals:s"] == cohort.counts["matched rows"] == 300
-    packs = [p for ps in made.session.coordinator.state.outputs.values() for p in ps]
+    (cohort,) = (q for n, q in made.core.state.queries.items() if n[:2] == "__")
+    assert cohort.operators.counts["arrivals:s"] == cohort.operators.counts["matched rows"] == 300
+    packs = [p for ps in made.core.state.outputs.values() for p in ps]
     written = sum(int(p[1]) for p in packs)
     assert written <= 300
-    assert cohort.counts["matches"] > 10 * written / 2
+    assert cohort.operators.counts["matches"] > 10 * written / 2
 
 
 def laid_out(engines: int, queries: int) -> int:
@@ -176,7 +176,7 @@ def laid_out(engines: int, queries: int) -> int:
             made.query(f"SELECT k FROM s WHERE n > {(number + i) % 5 - 2}", f"q{i}")
         made.feed({"s": rows(0, 300)})
         made.close()
-        state = made.session.coordinator.state
+        state = made.core.state
         total += state.streams["s"].rows
         total += sum(int(p[1]) for packs in state.outputs.values() for p in packs)
     return total
@@ -216,14 +216,14 @@ def test_storage_is_freed() -> None:
     assert len(made.storage.listing("q")) > len(baseline)
     for i in range(1_200):
         made.queries[f"q{i}"].drop()
-    cohort = next(q for n, q in made.session.coordinator.state.queries.items())
-    assert sum(int(p[1]) for p in cohort.roll) < 600, "the roll is rewritten without them"
+    cohort = next(q for n, q in made.core.state.queries.items())
+    assert sum(int(p[1]) for p in cohort.sharing.roll) < 600, "the roll is rewritten without them"
     assert made.queries["q1300"].results().num_rows
     for i in range(1_200, 1_500):
         made.queries[f"q{i}"].drop()
     made.feed({"s": rows(50, 60)})
-    assert not made.session.coordinator.state.queries
-    assert not made.session.coordinator.state.outputs
+    assert not made.core.state.queries
+    assert not made.core.state.outputs
     assert set(made.storage.listing("q")) == baseline
 
 
@@ -243,16 +243,16 @@ def test_who_is_a_member() -> None:
     }.items():
         made.query(text, name)
     made.query("SELECT k FROM s WHERE k = 5", "called", seen.append)
-    assert not made.session.members.by_name
+    assert not made.core.cohorts.by_name
     made.query("SELECT k FROM s WHERE k = 3", "third")
     made.query("SELECT k FROM s WHERE k BETWEEN 1 AND 3", "fourth")
-    assert set(made.session.members.by_name) == {"third", "fourth"}
+    assert set(made.core.cohorts.by_name) == {"third", "fourth"}
     with pytest.raises(DuplicateName):
         made.query("SELECT k FROM s WHERE k = 4", "third")
     made.query("SELECT k FROM s WHERE k = 3", "third")
     made.feed({"s": rows(0, 40)})
     made.query("SELECT k FROM s WHERE k = 3", "third", seen.append)  # wants to be called: leaves
-    assert set(made.session.members.by_name) == {"fourth"}
+    assert set(made.core.cohorts.by_name) == {"fourth"}
     made.close()
     assert standing_filter(made.queries["fourth"].plan) is not None
     shown = made.sql("SHOW QUERIES")["name"].to_pylist()
@@ -265,8 +265,8 @@ def test_members_are_not_behind_for_ever() -> None:
     made = runner(0)
     query = made.query("SELECT ISTREAM k FROM s WHERE k = 1", "q")
     made.feed({"s": rows(0, 50)})
-    assert "q" in made.session.members.by_name
-    assert not made.session.is_behind("q")
+    assert "q" in made.core.cohorts.by_name
+    assert not made.core.readiness.is_behind("q")
     with pytest.raises(ConfigError, match="no current answer"):
         query.invoke()
 
@@ -289,7 +289,7 @@ def test_who_leaves_last_keeps_what_all_have_got(how: str) -> None:
     made.sql("DROP QUERY q0; DROP QUERY q1")
     assert queries[2].results().num_rows >= before.num_rows
     made.sql("DROP QUERY q2")
-    assert not made.session.coordinator.state.outputs
+    assert not made.core.state.outputs
 
 
 def test_members_come_back() -> None:
@@ -303,12 +303,12 @@ def test_members_come_back() -> None:
     made.sql("PAUSE QUERY q1; PAUSE QUERY q3; ALTER QUERY q5 SET (share = 'off')")
     for at in (20, 30, 40):
         made.feed({"s": rows(at, at + 10)})
-    own = {n for n in made.session.coordinator.state.queries if not n.startswith("__")}
+    own = {n for n in made.core.state.queries if not n.startswith("__")}
     assert own == {"q1", "q3", "q5"}
     made.sql("RESUME QUERY q1")
     for at in (50, 60, 70):
         made.feed({"s": rows(at, at + 10)})
-    own = {n for n in made.session.coordinator.state.queries if not n.startswith("__")}
+    own = {n for n in made.core.state.queries if not n.startswith("__")}
     assert own == {"q3", "q5"}
 
 
@@ -342,7 +342,7 @@ def test_members_come_and_go_as_they_please(seed: int) -> None:
         made.feed({"s": rows(4 * step, 4 * step + 4)})
         if rng.random() < 0.15:
             made.restart()
-        back = max(back, len(made.session.coordinator.state.returned))
+        back = max(back, len(made.core.state.returned))
         for name in alive:
             one, two = (made.queries[n].results() for n in (name, f"twin_{name}"))
             assert one.column("__ts").to_pylist() == sorted(one.column("__ts").to_pylist())
@@ -351,7 +351,7 @@ def test_members_come_and_go_as_they_please(seed: int) -> None:
     assert back > 0
     for name in alive:
         made.sql(f"DROP QUERY {name}; DROP QUERY twin_{name}")
-    state = made.session.coordinator.state
+    state = made.core.state
     assert not state.outputs
     assert not state.returned
     assert not [n for n in state.queries if n.startswith("__")]

@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 import pytest
 
 from thalweg.exec.frame import BEFORE_TIME
-from thalweg.runtime.epoch.catch_up import Pace
 from thalweg.runtime.results.stream_history import history
 from thalweg.testing.compare import column_values, difference, from_table
 from thalweg.testing.generators import Case, random_case
@@ -61,7 +60,7 @@ def _late_comer(case: Case, retain: int, history: str) -> tuple[Runner, dict[str
                     else text + " WITH ("  # fmt: skip
                 text = f"{joined}history = '{history}')"
             made.query(text, "q")
-            begins.update(made.session.coordinator.state.queries["q"].begins)
+            begins.update(made.core.state.queries["q"].history.begins)
 
     made.run(before_epoch)
     return made, begins
@@ -113,7 +112,7 @@ def test_seeding_fills_windows_silently(first: int) -> None:
         case = random_case(seed)
         made, _ = _late_comer(case, 10**9, "seed")
         query = made.queries["q"]
-        cut = made.session.coordinator.state.queries["q"].silent_until
+        cut = made.core.state.queries["q"].history.silent_until
         whole = _from_the_beginning(case, {}).queries["q"]
         limit = pa.scalar(max(cut, -(2**61)), pa.int64()).cast(pa.timestamp("us", "UTC"))
         expected = whole.results()
@@ -136,7 +135,7 @@ def test_the_kept_past_is_what_is_said() -> None:
     made = kept_runner()
     for t in range(0, 100, 5):
         made.feed({"s": numbers(t, t + 5)})
-    state = made.session.coordinator.state
+    state = made.core.state
     found = history(made.storage, state, "s")
     assert found["ts"].cast(pa.int64()).to_pylist() == list(range(79, 100))
     some = history(made.storage, state, "s", 85, 91)
@@ -155,7 +154,7 @@ def test_several_series_are_stored_and_read_by_range() -> None:
         made.stream(name, series[name].slice(0, 0), retain="1 hour")
     made.feed({n: t.slice(0, t.num_rows // 2) for n, t in series.items()})
     made.feed({n: t.slice(t.num_rows // 2) for n, t in series.items()})
-    state = made.session.coordinator.state
+    state = made.core.state
     for name, table in series.items():
         for low, high in ((0, 299), (21, 147), (42, 42), (150, 100)):
             found = history(made.storage, state, name, low, high + 1)
@@ -169,7 +168,7 @@ def test_rows_may_be_kept_by_number() -> None:
     made.sql("CREATE STREAM s (v BIGINT, ts TIMESTAMP) TIMESTAMP BY ts RETAIN 30 ROWS")
     for t in range(0, 200, 5):
         made.feed({"s": numbers(t, t + 5)})
-    assert 30 <= made.session.kept_rows("s") < 40
+    assert 30 <= made.core.stats.kept_rows("s") < 40
     query = made.query("SELECT ISTREAM v FROM s", "q")
     made.close()
     assert 30 <= query.results().num_rows < 40
@@ -241,7 +240,7 @@ def test_the_past_takes_several_epochs_in_turn() -> None:
 def test_epochs_with_new_rows_leave_the_past_to_those_without() -> None:
     """Unless none is without: then they take a share, so that the past comes to an end."""
     made = kept_runner("1 hour")
-    made.session.coordinator.pace = Pace(8_000)
+    made.core.pace.rows, made.core.pace.fixed = 8_000, False
     live = made.query("SELECT ISTREAM v FROM s", "live")
     made.feed({"s": numbers(0, 30_000)})
     made.epoch([])
@@ -273,9 +272,9 @@ def test_detaching_leaves_others_alone() -> None:
     made.feed({"s": numbers(0, 100)})
     adhoc = made.query("SELECT a.v FROM s [RANGE 5 MICROSECONDS] a, s [NOW] b WHERE a.v = b.v")
     made.feed({"s": numbers(100, 101)})
-    assert made.session.coordinator.is_behind
+    assert made.core.registry.is_behind
     adhoc.drop()
-    assert not made.session.coordinator.is_behind
+    assert not made.core.registry.is_behind
     made.feed({"s": numbers(101, 120)})
     made.close()
     alone = kept_runner("1 hour")

@@ -111,7 +111,7 @@ def test_streams_without_a_window_are_not_kept_for_a_table(kind: str) -> None:
     wanted = {"LEFT JOIN": sorted(met + alone), "LEFT ANTI JOIN": sorted(alone)}.get(kind, met)
     assert sorted(query.results().column("qty").to_pylist()) == wanted
     assert where.results().column("qty").to_pylist() == met
-    kept = sum(p.rows for p in runner.session.coordinator.state.streams["t"].packs)
+    kept = sum(p.rows for p in runner.core.state.streams["t"].packs)
     assert kept <= 4
     assert query.stats()["scratch"] == 0
 
@@ -223,7 +223,7 @@ def test_arrays_of_anything_can_be_written(tmp_path: Any, form: str) -> None:
         name="q",
     )
     runner.run()
-    assert runner.delivery.failure("q") is None
+    assert runner.core.delivery.failure("q") is None
     text = "".join(f.read_text() for f in tmp_path.iterdir())
     assert "NaN" not in text
     assert "datetime" not in text

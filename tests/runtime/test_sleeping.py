@@ -11,7 +11,8 @@ import pytest
 
 from thalweg.errors import ConfigError
 from thalweg.runtime.results.followers import Results
-from thalweg.runtime.session.client import Looking
+from thalweg.runtime.session.client import Client
+from thalweg.runtime.session.resumption import refuse_without
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.upkeep.inspection import inspect
 from thalweg.store import manifest
@@ -47,7 +48,7 @@ def bag(table: pa.Table) -> Any:
 
 
 def state(made: Runner) -> EngineState:
-    return made.session.coordinator.state
+    return made.core.state
 
 
 def awake(made: Runner) -> set[str]:
@@ -76,7 +77,7 @@ def test_one_of_a_kin_stays_awake() -> None:
     assert len(awake(made)) == 65
     made.feed({"s": rows(0, 50)})
     assert len(awake(made)) == 2
-    assert len(state(made).asleep) == 63
+    assert len(state(made).dormant) == 63
     fed = rows(0, 50)
     for query in queries[:30]:
         k = int(query.text.split("k < ")[1].split()[0])
@@ -92,7 +93,7 @@ def test_epochs_do_not_know_how_many_sleep() -> None:
         for step in range(4):
             made.feed({"s": rows(10 * step, 10 * step + 10)})
         name = manifest.manifest_name(state(made).epoch)
-        seen.append((len(made.session.coordinator.plans), len(made.storage.read(name)) // 100))
+        seen.append((len(made.core.plans), len(made.storage.read(name)) // 100))
     assert seen[0] == seen[1]
 
 
@@ -113,7 +114,7 @@ def test_answers_are_those_of_queries_that_never_sleep(seed: int, retain: str | 
             made.feed({"s": rows(5 * step, 5 * step + 5)})
         if rng.random() < 0.1:
             made.restart()
-        slept = max(slept, len(state(made).asleep))
+        slept = max(slept, len(state(made).dormant))
         for name in alive:
             problem = difference(bag(made.queries[f"twin_{name}"].invoke()),
                                  bag(made.queries[name].invoke()))  # fmt: skip
@@ -175,14 +176,14 @@ def test_another_leads_when_the_leader_goes() -> None:
     (leader,) = awake(made)
     made.sql(f"DROP QUERY {leader}")
     assert not state(made).leaders
-    assert not state(made).asleep
+    assert not state(made).dormant
 
 
 def test_a_paused_query_stands_still_and_falls_asleep_again() -> None:
     made = runner()
     asking(made, 4)
     made.feed({"s": rows(0, 20)})
-    rests = next(iter(state(made).asleep))
+    rests = next(iter(state(made).dormant))
     before = made.queries[rests].invoke()
     made.sql(f"PAUSE QUERY {rests}")
     made.feed({"s": rows(20, 40)})
@@ -192,7 +193,7 @@ def test_a_paused_query_stands_still_and_falls_asleep_again() -> None:
     made.sql(f"RESUME QUERY {rests}")
     for at in (40, 45):
         made.feed({"s": rows(at, at + 5)})
-    assert rests in state(made).asleep
+    assert rests in state(made).dormant
     k = int(made.queries[rests].text.split("k < ")[1].split()[0])
     fed = pa.concat_tables([rows(0, 20), rows(20, 40), rows(40, 45), rows(45, 50)])
     assert sorted(made.queries[rests].invoke()["v"].to_pylist()) == expected(9, k, 48, fed)
@@ -203,7 +204,7 @@ def test_a_query_that_rests_says_something_else_of_the_same_instant() -> None:
     asking(made, 4)
     made.feed({"s": rows(0, 50)})
     fed = rows(0, 50)
-    rests = next(iter(state(made).asleep))
+    rests = next(iter(state(made).dormant))
     made.sql(f"PAUSE QUERY {rests}")
     made.feed({"s": rows(50, 90)})
     made.queries[rests].alter(
@@ -225,12 +226,12 @@ def test_whoever_looks_from_outside_finds_them() -> None:
     made = runner(retain="1 hour")
     asking(made, 3)
     made.feed({"s": rows(0, 20)})
-    name = next(iter(state(made).asleep))
+    name = next(iter(state(made).dormant))
     shown = made.sql("SHOW QUERIES").to_pylist()
     assert [(q["status"], q["coverage"]) for q in shown] == 3 * [("running", "COMPLETE")]
     frontiers = {q.frontier for q in inspect(made.storage).queries if q.name.startswith("p")}
     assert frontiers == {19}
-    answer = Looking.at(made.storage).known_query(name).invoke()
+    answer = Client(made.storage).invoke(name)
     assert answer == made.queries[name].invoke()
     with pytest.raises(ConfigError, match="answers when it is invoked"):
         Results(made.storage, name).schema()
@@ -245,7 +246,7 @@ def test_a_path_whose_streams_are_missing_is_refused() -> None:
     made.feed({"s": rows(0, 20)})
     again = Runner(storage=made.storage)
     with pytest.raises(ConfigError, match="there is no s"):
-        again.session._refuse_without("q", state(made).asleep[next(iter(state(made).asleep))].reads)
+        refuse_without(again.core, "q", next(iter(state(made).dormant.values())).definition.reads)
 
 
 def test_many_sleep_in_one_file_that_is_seldom_rewritten() -> None:
@@ -256,4 +257,4 @@ def test_many_sleep_in_one_file_that_is_seldom_rewritten() -> None:
         made.feed({"s": rows(2 * step, 2 * step + 2)})
     names = [n for n in made.storage.listing(manifest.FOLDER) if n.endswith(".whole.json")]
     assert [n.rsplit("/", 1)[1].split(".")[0].lstrip("0") for n in names] == ["32"]
-    assert manifest.load(made.storage)[1]["asleep"].keys() == state(made).asleep.keys()
+    assert manifest.load(made.storage)[1]["dormant"].keys() == state(made).dormant.keys()

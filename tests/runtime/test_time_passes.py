@@ -7,7 +7,7 @@ import pyarrow as pa
 from thalweg.runtime.epoch import watermarks
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.sources.python_arguments import arrow_fields, make_stream
-from thalweg.runtime.state.engine_state import StreamState
+from thalweg.runtime.state.stream_state import StreamState
 from thalweg.store.storage import MemoryStorage
 from thalweg.testing.runner import Runner
 

@@ -17,7 +17,7 @@ STREAM = pa.table({"k": [1, 2, 3], "ts": pa.array([1, 2, 3], pa.timestamp("us", 
 def runner_over() -> Runner:
     runner = Runner(epochs=2)
     runner.stream("s", STREAM)
-    runner.session.function_deadline = 0.3
+    runner.core.settings.function_deadline = 0.3
     return runner
 
 

@@ -150,15 +150,15 @@ def test_a_retained_view_gives_what_an_inlined_one_gives(view: str, reader: str)
             found = from_table(made.queries[name].results())
             problem = difference(from_table(expected.results()), found)
             assert problem is None, f"{name}, restarts {restarts}\n{problem}"
-        state = made.session.coordinator.state.queries
-        read = {n: sum(c for k, c in state[n].counts.items() if k.startswith("evaluations:"))
+        state = made.core.state.queries
+        read = {n: sum(c for k, c in state[n].operators.counts.items() if k.startswith("evaluations:"))
                 for n in ("late", "inlined")}  # fmt: skip
         assert read["late"] < read["inlined"] or "RSTREAM" in view
     with pytest.raises(StillRead):
         made.sql("DROP VIEW v")
     made.sql("DROP QUERY late; DROP VIEW v")
-    assert "v" not in made.session.coordinator.state.streams
-    assert not [n for n in made.session.coordinator.state.queries if n.startswith("__view")]
+    assert "v" not in made.core.state.streams
+    assert not [n for n in made.core.state.queries if n.startswith("__view")]
 
 
 def test_another_retention_is_another_view() -> None:

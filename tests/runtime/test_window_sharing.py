@@ -49,7 +49,7 @@ def opened(*queries: str, **how: Any) -> Runner:
 
 def sizes(runner: Runner) -> list[int]:
     """Rows in each store."""
-    found = runner.session.coordinator.state.stores.values()
+    found = runner.core.state.window_stores.values()
     return sorted(sum(p.meta.rows for p in store.packs) for store in found)
 
 
@@ -202,10 +202,10 @@ def test_stubs_may_have_come_differently_far() -> None:
     alone.session.share_windows(False)
     for runner in (shared, alone):
         feed_unevenly(runner)
-    fast, waits = (shared.session.coordinator.state.queries[n] for n in ("fast", "waits"))
-    assert fast.frontier > waits.frontier
-    assert fast.stubs
-    assert waits.stubs
+    fast, waits = (shared.core.state.queries[n] for n in ("fast", "waits"))
+    assert fast.progress.frontier > waits.progress.frontier
+    assert fast.operators.shared_slots
+    assert waits.operators.shared_slots
     for runner in (shared, alone):
         runner.close()
     for name, wanted in answers(alone).items():
@@ -219,8 +219,8 @@ def test_who_falls_far_behind_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     alone.session.share_windows(False)
     for one in (runner, alone):
         feed_unevenly(one)
-    waits = runner.session.coordinator.state.queries["waits"]
-    assert not waits.stubs
+    waits = runner.core.state.queries["waits"]
+    assert not waits.operators.shared_slots
     for one in (runner, alone):
         one.close()
     for name, wanted in answers(alone).items():
@@ -238,8 +238,8 @@ def test_rows_are_sorted_once_for_all_who_share_them() -> None:
 
 
 def reused(runner: Runner) -> int:
-    queries = runner.session.coordinator.state.queries.values()
-    return sum(q.counts.get("shared window:s", 0) for q in queries)
+    queries = runner.core.state.queries.values()
+    return sum(q.operators.counts.get("shared window:s", 0) for q in queries)
 
 
 def test_a_store_is_rewritten_only_when_much_has_come() -> None:
@@ -251,7 +251,7 @@ def test_a_store_is_rewritten_only_when_much_has_come() -> None:
     names = set()
     for i in range(100):
         runner.feed({"s": rows(2002 + i, 2003 + i)})
-        (store,) = runner.session.coordinator.state.stores.values()
+        (store,) = runner.core.state.window_stores.values()
         names.add(store.packs[0].meta.name)
     assert len(names) == 1
 
@@ -272,15 +272,15 @@ def test_who_lags_leaves_the_others_together(monkeypatch: pytest.MonkeyPatch) ->
     runner = joined()
     runner.query("SELECT max(x) AS m FROM s [ROWS 20]", name="other")
     feed_unevenly(runner)
-    state = runner.session.coordinator.state
-    assert not state.queries["waits"].stubs
-    assert state.queries["fast"].stubs
-    (store,) = state.stores.values()
-    assert store.frontier > state.queries["waits"].frontier
+    state = runner.core.state
+    assert not state.queries["waits"].operators.shared_slots
+    assert state.queries["fast"].operators.shared_slots
+    (store,) = state.window_stores.values()
+    assert store.frontier > state.queries["waits"].progress.frontier
     runner.feed({"slow": rows(1800, 1801)})
     written = store.packs[0].meta.name
     runner.feed({"slow": rows(1801, 1802)})  # the others stand still: nothing is written again
-    assert [p.meta.name for s in state.stores.values() for p in s.packs] == [written]
+    assert [p.meta.name for s in state.window_stores.values() for p in s.packs] == [written]
 
 
 def test_a_longer_window_that_has_seen_everything_brings_its_rows() -> None:
@@ -298,8 +298,8 @@ def test_a_longer_window_that_has_seen_everything_brings_its_rows() -> None:
         for at in range(3000, 6000, 500):
             runner.feed({"s": rows(at, at + 500)})
         runner.close()
-    state = made[True].session.coordinator.state
-    assert state.queries["long"].stubs
+    state = made[True].core.state
+    assert state.queries["long"].operators.shared_slots
     assert sizes(made[True]) == [1000]
     for name, wanted in answers(made[False]).items():
         assert difference(wanted, answers(made[True])[name]) is None, name
@@ -311,11 +311,12 @@ def test_who_is_not_there_yet_is_not_forgotten() -> None:
     for at in range(0, 4500, 1500):
         runner.feed({"s": rows(at, at + 1500)})
     assert sizes(runner) == [1000]
-    left = runner.session.coordinator.plans.pop("q0")
-    runner.session.coordinator.epoch([runner.entry({"s": rows(4500, 6000)})], clock=0)
-    runner.session.coordinator.epoch([runner.entry({"s": rows(6000, 7500)})], clock=0)
+    left, options = runner.core.plans["q0"], runner.core.plans.options("q0")
+    runner.core.plans.forget("q0")
+    runner.core.coordinator.epoch([runner.entry({"s": rows(4500, 6000)})], clock=0)
+    runner.core.coordinator.epoch([runner.entry({"s": rows(6000, 7500)})], clock=0)
     assert sizes(runner) == [1000]
-    runner.session.coordinator.plans["q0"] = left
+    runner.core.plans.put("q0", left, options, ())
     runner.feed({"s": rows(7500, 9000)})
     runner.close()
     alone = opened(LARGE)

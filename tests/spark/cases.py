@@ -182,7 +182,7 @@ def wait_until(condition: Callable[[], Any], seconds: float = 60) -> None:
 
 def rows_in(engine: Any, stream: str) -> int:
     """Rows of a stream that committed epochs have taken in."""
-    streams = engine.session.coordinator.committed.get("streams", {})
+    streams = engine.core.committer.committed.get("streams", {})
     return int(streams.get(stream, {}).get("rows", 0))
 
 

@@ -77,7 +77,7 @@ def main(folder: Path, point: list[str]) -> None:
         engine.run()
         for query in queries:
             pyarrow.feather.write_feather(query.results(), folder / f"{query.name}.feather")
-        late = sum(s.late for s in engine.session.coordinator.state.streams.values())
+        late = sum(s.late for s in engine.core.state.streams.values())
         (folder / "late").write_text(str(late))
 
 

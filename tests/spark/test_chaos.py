@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from thalweg.cli import bench
-from thalweg.runtime.upkeep import retention
+from thalweg.runtime.upkeep import compaction
 from thalweg.store import manifest
 
 sys.path.insert(0, str(bench.folder()))
@@ -32,7 +32,7 @@ from _chaos_ledger import Ledger
 def upkeep(monkeypatch: pytest.MonkeyPatch) -> None:
     """The benchmark changes both for its own process; here they are put back."""
     monkeypatch.setattr(manifest, "CHECKPOINT_EVERY", 5)
-    monkeypatch.setattr(retention, "FAN_IN", 3)
+    monkeypatch.setattr(compaction, "FAN_IN", 3)
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ def test_restart_and_a_new_stream_three_tasks(
         added = engine.query(join, "added")
         engine.run()
         assert_same(expected, queries)
-        assert set(engine.session.coordinator.state.groups) == {"1", "2"}
+        assert set(engine.core.state.groups) == {"1", "2"}
 
         runner = Runner()
         for name in STREAMS:

@@ -71,7 +71,7 @@ def test_a_job_follows_a_query_exactly_once(spark: Any, tmp_path: Path) -> None:
             )
             follow.awaitTermination()
             results = query.results()
-            outputs = engine.session.coordinator.state.outputs
+            outputs = engine.core.state.outputs
     assert results.num_rows > 60
     assert of_spark(spark.read.parquet(str(out))) == plain(results)
     again = spark.read.format("thalweg").option("query", "q").load(str(path))
@@ -104,8 +104,8 @@ def test_into_spark_writes_a_folder_per_epoch(spark: Any, tmp_path: Path) -> Non
         )
         assert "exactly once" in engine.explain(query)
         engine.run()
-        state = engine.session.coordinator.state.queries["q"]
-        state.delivered = 0  # as after a crash before the mark
+        state = engine.core.state.queries["q"]
+        state.progress.delivered = 0  # as after a crash before the mark
         engine.run()
         found = spark.read.parquet(str(out)).drop("epoch")
         assert of_spark(found) == plain(query.results())
@@ -120,14 +120,14 @@ def test_one_among_many_is_followed_for_good(spark: Any, tmp_path: Path) -> None
     source, path, out = tmp_path / "in", tmp_path / "engine", tmp_path / "out"
     drop(source, 0)
     with engine_on(spark, path, source) as engine:
-        engine.session.coordinator.share_from = 0
+        engine.core.settings.share_from = 0
         queries = [engine.query(f"SELECT k, s FROM s WHERE k = {i}", f"q{i}") for i in range(3)]
-        assert len(engine.session.members.by_name) == 3
+        assert len(engine.core.cohorts.by_name) == 3
         stream = queries[1].to_stream()
         for number in range(1, 5):
             drop(source, number)
             engine.run()
-        assert set(engine.session.members.by_name) == {"q0", "q2"}
+        assert set(engine.core.cohorts.by_name) == {"q0", "q2"}
         writer = stream.writeStream.format("parquet").option("path", str(out))
         writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
         writer.trigger(availableNow=True).start().awaitTermination()

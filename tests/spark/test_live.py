@@ -31,7 +31,7 @@ def test_results_appear_while_time_passes(spark: Any, tmp_path: Path) -> None:
     with tw.Engine(spark, tmp_path / "path", parallelism=1) as engine:
 
         def called(table: pa.Table) -> None:
-            outputs = engine.session.coordinator.committed["outputs"]
+            outputs = engine.core.committer.committed["outputs"]
             seen.append((table, sum(k.startswith("gone/") for k in outputs)))
 
         engine.stream("s", file_frame(spark, folder, schema=SCHEMA), "ts", idle="1 second")
@@ -68,7 +68,7 @@ def test_listeners_follow_an_engine(spark: Any, tmp_path: Path) -> None:
     )  # fmt: skip
     with tw.Engine(spark, tmp_path / "path", parallelism=1, config=config) as engine:
         assert (engine.path, engine.parallelism) == (str(tmp_path / "path"), 1)
-        assert engine.session.coordinator.results_retain == 7200 * SECOND
+        assert engine.core.settings.results_retain == 7200 * SECOND
         stream = engine.stream("s", file_frame(spark, folder, schema=SCHEMA), "ts")
         assert stream.idle is None
         query = engine.query("SELECT id FROM s", "all")
@@ -78,8 +78,9 @@ def test_listeners_follow_an_engine(spark: Any, tmp_path: Path) -> None:
         engine.remove_listener(broken)
         assert query.results().num_rows == 4
         engine.start()
-        assert engine._loop is not None
-        assert (engine._loop.tick_seconds, engine._loop.poll_seconds) == (0.25, 0.05)
+        driver = engine.core.changes.driver
+        assert driver is not None
+        assert (driver.tick_seconds, driver.poll_seconds) == (0.25, 0.05)
         engine.stop()
     assert len(failed) == 1
     assert sum(r["rows_in"] for r in heard) == sum(r["rows_out"].get("all", 0) for r in heard) == 4

@@ -95,7 +95,7 @@ def test_queries_come_from_other_threads(spark: Any, tmp_path: Path) -> None:
 
         def register(i: int) -> None:
             made.append(engine.query(f"{HIGH} AND k = {i % 3} AND v <> {i}", f"high{i}"))
-            assert f"high{i}" in engine.session.coordinator.committed["queries"]
+            assert f"high{i}" in engine.core.committer.committed["queries"]
 
         threads = [threading.Thread(target=register, args=(i,)) for i in range(8)]
         for thread in threads:
@@ -298,7 +298,7 @@ def test_a_stream_that_comes_while_the_engine_starts_is_read(spark: Any, tmp_pat
     with started(spark, tmp_path / "path", tap) as engine:
         engine.query("SELECT ISTREAM v FROM s", "of_s")
         adding = threading.Thread(target=lambda: engine.sql(declare))
-        form = engine._form_groups
+        form = engine._ingest.form
 
         def formed() -> Any:
             groups = form()
@@ -306,7 +306,7 @@ def test_a_stream_that_comes_while_the_engine_starts_is_read(spark: Any, tmp_pat
             adding.join(0.5)
             return groups
 
-        engine._form_groups = formed
+        engine._ingest.form = formed
         engine.start()
         adding.join()
         query = engine.query("SELECT ISTREAM v FROM f", "of_files")

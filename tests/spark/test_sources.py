@@ -238,7 +238,7 @@ def test_a_table_changes_while_the_engine_runs(spark: Any, tmp_path: Path) -> No
         wait_for(lambda: query.results().num_rows == 1)
         pq.write_table(pa.table({"k": [1], "w": ["new"]}), tmp_path / "t" / "t.parquet")
         engine.sql("REFRESH TABLE t")
-        wait_for(lambda: len(engine.session.coordinator.state.versions["t"]) == 2)
+        wait_for(lambda: len(engine.core.state.versions["t"]) == 2)
         with pytest.raises(DuplicateName, match="defined differently"):
             engine.table("t", pa.table({"k": [1]}))
         gate[0] = True

@@ -53,8 +53,8 @@ def test_states_made_from_the_last_commit_are_the_same_as_anew(seed: int) -> Non
     load_case(runner, case)
 
     def look(number: int) -> None:
-        state = runner.session.coordinator.state
-        committed = runner.session.coordinator.committed
+        state = runner.core.state
+        committed = runner.core.committer.committed
         assert state.to_json(committed) == state.to_json()
         assert json.loads(json.dumps(committed)) == load(runner.storage)[1]
 
@@ -74,6 +74,6 @@ def test_many_queries_that_wait_write_little() -> None:
     sizes = []
     for t in range(12):
         runner.feed({"s": pa.table({"v": [t], "ts": pa.array([t], pa.timestamp("us", "UTC"))})})
-        epoch = runner.session.coordinator.state.epoch
+        epoch = runner.core.state.epoch
         sizes.append(len(runner.storage.read(f"manifests/{epoch:012d}.json")))
     assert max(sizes[2:]) < 200 * 100

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,49 +12,57 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from thalweg.cli.script import placed_in, read_script
-from thalweg.lang import ast
-from thalweg.lang.definitions import fields_of, source_spec
-from thalweg.lang.parser import parse
-from thalweg.plan.catalog import Catalog, StreamDef, TableDef
-from thalweg.plan.logical import format_duration
-from thalweg.plan.query import SinkSpec
+from thalweg.errors import ConfigError
+from thalweg.exec.expressions import UserFunction
+from thalweg.exec.jobs import Job, Result
+from thalweg.plan.catalog import SourceSpec, StreamDef, TableDef
+from thalweg.plan.logical import Schema, format_duration
 from thalweg.plan.types import to_arrow
-from thalweg.runtime.epoch.coordinator import Coordinator
-from thalweg.runtime.session.client import NoExecutor
+from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.session.session import Query, Session
-from thalweg.runtime.sinks.sinks import FunctionSink, Sink
+from thalweg.runtime.sinks.factory import PlannedSinks
 from thalweg.runtime.state.engine_state import EngineState
+from thalweg.statements import parse
 from thalweg.store.storage import MemoryStorage
 
 
-class PlanSession(Session):
-    """Names and plans without data: tables are known by their columns alone."""
+class PlannedSources:
+    """Streams and tables by their columns alone: no rows are read."""
 
-    def create_table(self, statement: ast.CreateTable, text: str) -> TableDef:
-        spec = source_spec(statement.source, text, statement.at)
-        if statement.columns:
-            fields = fields_of(statement.columns, text)
+    def __init__(self, core: EngineCore) -> None:
+        self._core = core
+
+    def create_stream(self, definition: StreamDef) -> StreamDef:
+        return self._core.streams.define(definition)
+
+    def create_table(self, name: str, fields: Schema | None, source: SourceSpec) -> TableDef:
+        if fields is not None:
             empty = pa.schema([(f.name, to_arrow(f.type)) for f in fields]).empty_table()
-            return self.define_table(statement.name, empty, spec)
+            return self._core.tables.define(name, empty, source)
         from thalweg.spark.files import inferred_table, list_files
 
-        return self.define_table(statement.name, inferred_table(spec, list_files(spec)), spec)
+        return self._core.tables.define(name, inferred_table(source, list_files(source)), source)
 
     def refresh_table(self, name: str) -> None:
         """There is nothing to read again."""
 
-    def make_sink(self, query: Query, spec: SinkSpec) -> Sink:
-        if spec.kind == "spark":
-            return FunctionSink(lambda _: None, "depends on the format, see the guide")
-        return super().make_sink(query, spec)
+
+class NoExecutor:
+    """For engines that run nothing."""
+
+    def run(
+        self, batches: Sequence[Sequence[Job]], functions: Mapping[str, UserFunction]
+    ) -> list[list[Result]]:
+        raise ConfigError("this session only explains")
+
+    def aside(self, job: Job) -> Future[Result]:
+        raise ConfigError("this session only explains")
 
 
-def plan_session() -> PlanSession:
-    storage = MemoryStorage()
-    coordinator = Coordinator(
-        storage, Catalog(), NoExecutor("this session only explains"), EngineState(), 1
-    )
-    return PlanSession(coordinator, storage)
+def plan_session() -> Session:
+    """A session in which statements are checked and planned, and nothing runs."""
+    core = EngineCore(MemoryStorage(), NoExecutor(), EngineState(), sinks=PlannedSinks)
+    return Session(core, PlannedSources(core))
 
 
 def explain_script(path: Path, console: Console | None = None) -> None:
@@ -62,7 +72,7 @@ def explain_script(path: Path, console: Console | None = None) -> None:
     session = plan_session()
     with placed_in(script):
         for statement in parse(script):
-            show(session.execute(statement, script), console)
+            show(session.run([statement], script), console)
 
 
 def show(made: object, console: Console) -> None:

@@ -19,12 +19,12 @@ from thalweg.cli.errors import FAILED, INTERRUPTED, print_error
 from thalweg.cli.explain import plan_session, show
 from thalweg.cli.script import placed_in, read_script
 from thalweg.errors import ConfigError, QueryFailed, SourceError
-from thalweg.lang.parser import parse
 from thalweg.plan.catalog import REJECTS, SYSSTREAM, StreamDef
 from thalweg.runtime.epoch.coordinator import EpochReport
 from thalweg.runtime.session.session import Query
-from thalweg.runtime.state.engine_state import FAILED as QUERY_FAILED
+from thalweg.runtime.state.query_state import FAILED as QUERY_FAILED
 from thalweg.spark.terminal import local_engine
+from thalweg.statements import parse
 
 if TYPE_CHECKING:
     from thalweg.spark.engine import Engine
@@ -53,7 +53,7 @@ def run_script(path: Path, options: Options) -> int:
     with local_engine(Console(stderr=True), options.master, options.path) as engine:
         with placed_in(script):
             for statement in parse(script):
-                made = engine.session.execute(statement, script)
+                made = engine.session.run([statement], script)
                 if isinstance(made, (str, pa.Table)):
                     show(made, out)
         return _once(engine, options, out) if once else _live(engine, options, out)
@@ -64,7 +64,7 @@ def _rehearse(script: str) -> None:
     session = plan_session()
     with placed_in(script):
         for statement in parse(script):
-            session.execute(statement, script)
+            session.run([statement], script)
     for stream in session.catalog.streams.values():
         _check_source(stream)
     if not session.queries:
@@ -160,7 +160,7 @@ class Tally:
         for name, packs in report.outputs.items():
             if packs:
                 query = self.engine.queries[name]
-                self.arrived(query, self.engine.session.output_of(query.schema, packs))
+                self.arrived(query, query.output(packs))
 
     def arrived(self, query: Query, output: pa.Table) -> None:
         """An epoch's output of one query."""

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from thalweg.cli.sizes import format_bytes, plural
-from thalweg.runtime.state.engine_state import RUNNING
+from thalweg.runtime.state.query_state import RUNNING
 from thalweg.runtime.upkeep.inspection import Files, Kept, PathView, QueryView, inspect, instant
 from thalweg.store.storage import open_storage
 

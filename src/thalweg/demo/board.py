@@ -45,7 +45,7 @@ class Board:
     def epoch(self, report: EpochReport) -> None:
         """The engine's progress callback."""
         tables = {
-            name: self.engine.session.output_of(self.engine.queries[name].schema, packs)
+            name: self.engine.queries[name].output(packs)
             for name, packs in report.outputs.items()
             if packs
         }

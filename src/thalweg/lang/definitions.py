@@ -1,55 +1,19 @@
-"""CREATE STREAM and CREATE TABLE: from parsed columns and clauses to catalog entries."""
+"""Columns and sources, as CREATE STREAM and CREATE TABLE have them: grammar and meaning."""
 
 from __future__ import annotations
 
+from sqlglot.tokenizer_core import TokenType
+
 from thalweg.errors import ConfigError, DuplicateName, NotAvailableYet, TypeMismatch
 from thalweg.lang import ast
-from thalweg.lang.durations import unit_micros
-from thalweg.lang.parser import parse, place
+from thalweg.lang.parser import Cursor, parse_each, place
 from thalweg.lang.scope import decimal_exists
-from thalweg.plan.catalog import DEFAULT_IDLE, SourceSpec, StreamDef
+from thalweg.plan.catalog import SourceSpec
 from thalweg.plan.logical import Field, Schema
 from thalweg.plan.types import type_named
 
 FILE_FORMATS = ("parquet", "csv", "json")
 RECORD_FORMATS = ("json", "csv")
-
-
-def stream_definition(
-    statement: ast.CreateStream, text: str, default_idle: int | None = DEFAULT_IDLE
-) -> StreamDef:
-    if statement.name.startswith("__"):
-        raise ConfigError(f"{statement.name}: names starting with __ are reserved").at(
-            text, *place(text, statement.at)
-        )
-    if statement.timestamp is not None:
-        names = {c.name.lower(): c.name for c in statement.columns}
-        timestamp = names.get(statement.timestamp.lower(), statement.timestamp)
-    else:
-        timestamp = None
-    idle = (
-        None
-        if statement.idle_never
-        else (default_idle if statement.idle is None else statement.idle)
-    )
-    try:
-        return StreamDef(
-            statement.name,
-            fields_of(statement.columns, text),
-            timestamp,
-            unit=unit_micros(statement.unit or "us") or 1,
-            order_by=statement.order_by,
-            lateness=statement.lateness,
-            idle=idle,
-            ahead=statement.ahead,
-            key=statement.key,
-            unique=statement.unique,
-            retain=statement.retain,
-            retain_rows=statement.retain_rows,
-            source=source_spec(statement.source, text, statement.at),
-        )
-    except ConfigError as error:
-        raise error.at(text, *place(text, statement.at)) from None
 
 
 def fields_of(columns: tuple[ast.ColumnDefinition, ...], text: str) -> Schema:
@@ -104,7 +68,42 @@ def _spark_source(source: ast.SourceClause, text: str, at: int) -> SourceSpec:
 
 def columns_of(text: str) -> Schema:
     """The columns of a text such as `sym STRING, price DOUBLE`."""
-    script = f"CREATE STREAM x ({text}) TIMESTAMP BY ARRIVAL"
-    (statement,) = parse(script)
-    assert isinstance(statement, ast.CreateStream)
-    return fields_of(statement.columns, script)
+    script = f"({text})"
+    (columns,) = parse_each(script, parse_columns)
+    return fields_of(columns, script)
+
+
+# -- grammar -----------------------------------------------------------------------------------
+
+
+def parse_columns(c: Cursor) -> tuple[ast.ColumnDefinition, ...]:
+    """Columns in parentheses."""
+    return c.wrapped(lambda: _column(c))
+
+
+def _column(c: Cursor) -> ast.ColumnDefinition:
+    at = c.offset()
+    name = c.name("a column name")
+    if not c._curr:
+        c.unexpected("a type")
+    kind = str(c._curr.text)
+    c._advance()
+    precision, scale = 10, 0
+    if c._match(TokenType.L_PAREN):
+        precision = c.integer("a number")
+        if c._match(TokenType.COMMA):
+            scale = c.integer("a number")
+        c.symbol(TokenType.R_PAREN, ")")
+    nullable = not c.word("NOT", "NULL")
+    if nullable:
+        c.word("NULL")
+    return ast.ColumnDefinition(name, kind, precision, scale, nullable, at)
+
+
+def parse_source(c: Cursor) -> ast.SourceClause:
+    for kind, what in (("FILES", "a path"), ("SPARK", "a format"), ("SENSOR", "an address")):
+        if c.word(kind):
+            target = c.string(f"{what} as a string")
+            form = c.name("a format").lower() if c.word("FORMAT") else None
+            return ast.SourceClause(kind, target, form, c.options() if c.word("OPTIONS") else ())
+    c.unexpected("FILES, SPARK or SENSOR")

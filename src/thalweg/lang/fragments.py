@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from thalweg.errors import ParseError
-from thalweg.lang.parser import Cursor, _each
+from thalweg.lang.parser import Cursor, parse_each
 
 
 def parse_expression(text: str) -> exp.Expr:
@@ -32,7 +32,7 @@ def _found(c: Cursor, node: exp.Expr | None) -> exp.Expr:
 
 
 def _one(text: str, rule: Callable[[Cursor], exp.Expr]) -> exp.Expr:
-    found = _each(text, rule)
+    found = parse_each(text, rule)
     if len(found) != 1:
         raise ParseError(
             "expected one expression", remedy="such as price > 100", text=text, line=1, column=1

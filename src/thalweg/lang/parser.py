@@ -1,7 +1,7 @@
 """The dialect: statements and clauses are ours, scalar expressions are sqlglot's (Spark flavour).
 
-`parse(text)` gives typed statements or raises `ParseError` with the place; no other exception
-leaves it, whatever the text.
+Parsing gives typed values or raises `ParseError` with the place; no other exception leaves it,
+whatever the text. The statements around SELECT are in `statements/`, one file each.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from thalweg.errors import ParseError, ThalwegError
-from thalweg.lang.ast import Query, Statement, WindowClause
+from thalweg.lang.ast import Query, WindowClause
 from thalweg.lang.durations import to_micros, unit_micros
 
 T = TypeVar("T")
@@ -55,6 +55,9 @@ class Cursor(SparkParser):
     }
     NO_PAREN_FUNCTIONS: ClassVar[dict[TokenType, Any]] = {}
     STRICT_CAST = True
+    object_words: tuple[str, ...] = ()
+    object_plurals: tuple[str, ...] = ()
+    """Kinds of objects that statements may name, and those that SHOW lists."""
 
     def load(self, tokens: list[Token], text: str) -> None:
         self.reset()
@@ -140,6 +143,14 @@ class Cursor(SparkParser):
     def need(self, *texts: str) -> None:
         if not self.word(*texts):
             self.unexpected(" ".join(texts))
+
+    def opens(self) -> bool:
+        """Whether a parenthesis opens here."""
+        return bool(self._curr) and self._curr.token_type == TokenType.L_PAREN
+
+    def text_since(self, start: int) -> str:
+        """The text from a place up to the last token."""
+        return str(self.sql[start : self.end()])
 
     def symbol(self, token: TokenType, shown: str) -> None:
         if not self._match(token):
@@ -264,18 +275,11 @@ def offset_of(node: exp.Expr) -> int | None:
     return min(found) if found else None
 
 
-def parse(text: str) -> tuple[Statement, ...]:
-    """The statements of a script, separated by semicolons."""
-    from thalweg.lang.statements import parse_statement
-
-    return tuple(_each(text, parse_statement))
-
-
 def parse_query(text: str) -> Query:
     """One SELECT (or set operation), with or without a closing semicolon."""
     from thalweg.lang.selects import parse_select
 
-    found = _each(text, parse_select)
+    found = parse_each(text, parse_select)
     if len(found) != 1:
         raise ParseError("expected one SELECT", text=text, line=1, column=1)
     return found[0]
@@ -285,7 +289,7 @@ def parse_window(text: str) -> WindowClause:
     """One window in its brackets, such as `[RANGE 5 MINUTES]`."""
     from thalweg.lang.selects import window_clause
 
-    found = _each(text, window_clause)
+    found = parse_each(text, window_clause)
     if len(found) != 1:
         raise ParseError("expected one window", text=text, line=1, column=1)
     return found[0]
@@ -299,7 +303,8 @@ def same_text(left: str, right: str) -> bool:
     return words[0] == words[1]
 
 
-def _each(text: str, rule: Callable[[Cursor], T]) -> list[T]:
+def parse_each(text: str, rule: Callable[[Cursor], T]) -> list[T]:
+    """What a rule makes of each statement of a script; they are separated by semicolons."""
     if len(text) > _LONGEST_STATEMENT:
         raise ParseError(
             f"the script has {len(text)} characters, the limit is {_LONGEST_STATEMENT}",

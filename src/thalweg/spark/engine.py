@@ -2,58 +2,45 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import re
 import shutil
 import tempfile
-import threading
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from thalweg.config import Config
-from thalweg.errors import (
-    ConfigError,
-    GroupMismatch,
-    PathError,
-    SourceError,
-    ThalwegError,
-)
+from thalweg.errors import ConfigError
 from thalweg.fluent.streams import Stream, named
-from thalweg.plan.catalog import Catalog
-from thalweg.runtime.epoch.coordinator import Coordinator
-from thalweg.runtime.epoch.driver import EpochLoop
+from thalweg.plan.catalog import StreamDef, TableDef
+from thalweg.runtime.epoch.driver import EpochDriver
 from thalweg.runtime.epoch.listeners import Listener, Listeners
-from thalweg.runtime.session.session import Callback, Query
+from thalweg.runtime.session.core import EngineCore
+from thalweg.runtime.session.query_commands import QueryCommands
+from thalweg.runtime.session.session import Callback, Query, Session
+from thalweg.runtime.settings import Settings
 from thalweg.runtime.sources.log_writer import LogWriter
-from thalweg.runtime.sources.push import Pusher, PushInput
+from thalweg.runtime.sources.python_arguments import Duration
 from thalweg.runtime.state.clock import wall_clock
 from thalweg.runtime.state.open_path import claim, load_state, release, sweep
 from thalweg.spark import columns as _columns  # noqa: F401  built queries take Spark's columns
 from thalweg.spark import datasource
 from thalweg.spark.executor import executor_for
-from thalweg.spark.ingest import (
-    IngestGroup,
-    StreamInput,
-    check_batches,
-    check_group,
-    checkpoint_batch,
-    checkpoint_id,
-)
-from thalweg.spark.inputs import Inputs
+from thalweg.spark.follow import followed_stream
+from thalweg.spark.ingest_groups import IngestGroups
 from thalweg.spark.settings import create_session, spark_log
-from thalweg.spark.statements import EngineSession
+from thalweg.spark.sinks import SparkSinks
+from thalweg.spark.stream_inputs import StreamInputs
+from thalweg.spark.worker_errors import explained
 from thalweg.store.storage import open_storage
 
-T = TypeVar("T")
-_LEAD = re.compile(r"^(Caused by)?: ")
-_ERROR = re.compile(r"[\w.]*(Error|Exception): \S")
 
-
-class Engine(Inputs):
+class Engine:
     """Runs continuous queries in one shared pipeline of micro-batches.
 
     Parameters
@@ -99,11 +86,11 @@ class Engine(Inputs):
         )
         self._temporary = tempfile.mkdtemp(prefix="thalweg-") if config.path is None else None
         self.path = str(self._temporary or config.path)
-        self._lock: Any = None
         lasting = config.path is not None if config.durable is None else config.durable
         storage = open_storage(self.path, lasting)
-        self._lock = claim(storage)
+        self._lock: Any = None
         try:
+            self._lock = claim(storage)
             state = load_state(storage)
             self.spark = (
                 create_session(config.master)
@@ -116,38 +103,108 @@ class Engine(Inputs):
             raise
         self.parallelism = config.parallelism or self.spark.sparkContext.defaultParallelism
         sweep(storage, state)
-        self._storage = storage
         self._executor = executor_for(self.spark, storage, self.parallelism)
-        coordinator = Coordinator(storage, Catalog(), self._executor, state, self.parallelism)
-        coordinator.results_retain = config.results_retain
-        coordinator.state_limit = config.state_limit
-        coordinator.stores.enabled = config.share_windows
-        self.session = EngineSession(
-            coordinator,
+        self.core = EngineCore(
             storage,
-            default_idle=config.idle,
-            function_deadline=config.user_function_deadline,
+            self._executor,
+            state,
+            _settings(config, self.parallelism),
+            clock=wall_clock,
+            sinks=partial(SparkSinks, self.spark),
         )
-        self.session.engine = self
-        self.session.restore_views()
         self._log = LogWriter(storage, state.next_seq, state.sources)
-        self._inputs = {}
-        self._groups: dict[int, IngestGroup] = {}
-        self._pushes = {}
-        self._pushers: list[Pusher] = []
-        self._to_start: list[IngestGroup | Pusher] = []
-        self._available_now = False
-        self._loop = None
-        self._starting = threading.RLock()
+        self._ingest = IngestGroups(
+            self.spark, storage, state, self._log, self.path, self.core.plans.keys_of,
+            self.parallelism, lambda: self.core.coordinator.save(wall_clock()),
+        )  # fmt: skip
+        self._inputs = StreamInputs(self.spark, self.core, self._ingest, self._log)
+        follow = partial(followed_stream, self.spark, self.core, self.path)
+        self.session = Session(self.core, self._inputs, QueryCommands(follow))
         self._listeners = Listeners()
         self._closed = False
         datasource.register(self.spark)
 
     # -- streams, tables, functions ----------------------------------------------------------
 
+    def stream(
+        self,
+        name: str,
+        df: DataFrame,
+        timestamp: str | None = None,
+        *,
+        lateness: Duration = 0,
+        key: str | Sequence[str] = (),
+        retain: Duration | None = None,
+        **options: Any,
+    ) -> StreamDef:
+        """Register a streaming DataFrame as a stream.
+
+        `timestamp` names its event-time column (None: arrival time). `lateness` is how far out of
+        order rows may come. Further options: unit, idle, ahead, order_by, unique.
+        """
+        return self._inputs.stream(
+            name, df, timestamp, lateness=lateness, key=key, retain=retain, **options
+        )
+
+    def feed(
+        self,
+        name: str,
+        items: Any,
+        schema: pa.Schema | str | None = None,
+        timestamp: str | None = None,
+        **options: Any,
+    ) -> StreamDef:
+        """Register a stream that Python feeds.
+
+        `items` is an iterable (a generator), a function that returns one, or a
+        `pyarrow.RecordBatchReader`; each item is a row as a dictionary, a list of such, an Arrow
+        table or batch, or a `Heartbeat`. `schema` is an Arrow schema or SQL columns such as
+        `"sym STRING, price DOUBLE, ts TIMESTAMP"`. After a restart a function is called again and
+        the items taken in before are skipped.
+        """
+        return self._inputs.feed(name, items, schema, timestamp, **options)
+
+    def replay(
+        self,
+        name: str,
+        rows: DataFrame | pa.Table,
+        timestamp: str,
+        *,
+        speed: float | None = None,
+        **options: Any,
+    ) -> StreamDef:
+        """Register rows at rest as a stream: in the order of `timestamp`, as fast as possible or,
+        with a `speed`, so many times as fast as they happened. `history()` gives what an engine
+        has kept of a stream."""
+        return self._inputs.replay(name, rows, timestamp, speed=speed, **options)
+
+    def history(
+        self,
+        stream: str,
+        since: datetime | int | None = None,
+        until: datetime | int | None = None,
+    ) -> pa.Table:
+        """What is kept of a stream (RETAIN says how long), in the order of time."""
+        return self._inputs.history(stream, since, until)
+
+    def heartbeat(self, stream: str, at: datetime | int) -> None:
+        """Announce that no row of a stream before this time will come: queries need not wait."""
+        self._inputs.heartbeat(stream, at)
+
+    def table(
+        self, name: str, df: DataFrame | pa.Table, at: datetime | int | None = None
+    ) -> TableDef:
+        """Register static rows (a batch DataFrame or an Arrow table) for joining.
+
+        A table that is known gets its next version: from the event time `at` on, by default from
+        the first instant that no query has answered. While the engine runs the version is taken
+        over by the next epoch, whose commit this waits for.
+        """
+        return self._inputs.table(name, df, at)
+
     def function(self, name: str, function: Any, returns: Any = "BOOLEAN", **options: Any) -> None:
-        """Register a Python function for SQL; see `Session.function`."""
-        self.session.function(name, function, returns, **options)
+        """Register a Python function for SQL; see `Functions.define`."""
+        self.core.functions.define(name, function, returns, **options)
 
     # -- queries -----------------------------------------------------------------------------
 
@@ -176,7 +233,7 @@ class Engine(Inputs):
         self.session.share_windows(on)
 
     @property
-    def queries(self) -> dict[str, Query]:
+    def queries(self) -> Mapping[str, Query]:
         return self.session.queries
 
     def rejects(self, stream: str) -> pa.Table:
@@ -198,204 +255,96 @@ class Engine(Inputs):
 
     def run(self, progress: Any = None) -> None:
         """Drain the sources, close, return. `progress` is called with each epoch's report."""
-        loop = self._started(available_now=True, progress=progress)
+        driver = self._started(available_now=True, progress=progress)
         try:
-            loop.drain(self._ingest_finished)
-            self._raise_ingest_failure()
-            loop.close()
+            driver.drain(self._ingest.are_finished)
+            self._ingest.raise_failure()
+            driver.close()
         except BaseException as error:
             self._log.fail()  # ingest may be waiting for room
             raise explained(error, self.path) from error.__cause__
         finally:
-            self._loop = None
-            loop.end()
-            self._stop_ingest()
+            self.core.changes.driver = None
+            driver.end()
+            self._ingest.stop()
 
     def start(self, progress: Any = None) -> None:
         """Run in the background until `stop()`."""
-        loop = self._started(available_now=False, progress=progress)
-        loop.run_in_background(self._sources_ready)
+        driver = self._started(available_now=False, progress=progress)
+        driver.run_in_background(self._ingest.are_ready)
 
     def stop(self) -> None:
         """Stop ingest, finish the epoch under way, keep everything for the next start."""
-        loop = self._loop
+        driver = self.core.changes.driver
         self._log.stop()
-        self._stop_ingest()
-        if loop is not None:
-            loop.stop()
-            self._loop = None  # only now may changes be made without it
-            self._stop_ingest()  # what the last epoch may have started
+        self._ingest.stop()
+        if driver is not None:
+            driver.stop()
+            self.core.changes.driver = None  # only now may changes be made without it
+            self._ingest.stop()  # what the last epoch may have started
         self._log.resume()
-        if loop is not None and loop.failure is not None:
-            raise explained(loop.failure, self.path)
-        if loop is not None:
-            self._raise_ingest_failure()
+        if driver is not None and driver.failure is not None:
+            raise explained(driver.failure, self.path)
+        if driver is not None:
+            self._ingest.raise_failure()
 
     @property
     def is_running(self) -> bool:
-        return self._loop is not None
+        return self.core.changes.is_running
 
     @property
     def failure(self) -> BaseException | None:
         """What stopped a background run, if something did."""
-        if self._loop is not None and self._loop.failure is not None:
-            return explained(self._loop.failure, self.path)
-        return self._ingest_error()
+        driver = self.core.changes.driver
+        if driver is not None and driver.failure is not None:
+            return explained(driver.failure, self.path)
+        return self._ingest.failure
 
-    def _started(self, *, available_now: bool, progress: Any) -> EpochLoop:
-        with self._starting:  # a stream that comes meanwhile waits, and is then taken up
-            loop = self._loop = self._prepared(available_now, progress)
-        return loop
+    def _started(self, *, available_now: bool, progress: Any) -> EpochDriver:
+        changes = self.core.changes
+        with changes.starting:  # a stream that comes meanwhile waits, and is then taken up
+            if changes.is_running:
+                raise ConfigError(
+                    "cannot start again while the engine runs", remedy="call stop() first"
+                )
+            if self._closed:
+                raise ConfigError(
+                    "the engine is closed", remedy="create a new one on the same path"
+                )
+            self.session.resume()
+            self._ingest.form()
+            self._log.resume()
+            driver = changes.driver = self._driver(progress, available_now)
+        return driver
 
-    def _prepared(self, available_now: bool, progress: Any) -> EpochLoop:
-        self._refuse_while_running("start again")
-        if self._closed:
-            raise ConfigError("the engine is closed", remedy="create a new one on the same path")
-        self._check_resumed_queries()
-        self._groups = self._form_groups()
-        self._log.resume()
-        loop = EpochLoop(
-            self.session,
+    def _driver(self, progress: Any, available_now: bool) -> EpochDriver:
+        driver = self.core.driver(
             self._log,
+            self._carry_out,
             progress,
             listeners=self._listeners,
             poll_seconds=self.config.poll_seconds,
             tick_seconds=self.config.tick_seconds,
         )
-        loop.after_epoch = self._start_new_inputs
-        self._available_now, self._to_start = available_now, []
-        loop.save_definitions()
+        driver.after_epoch = self._after_epoch
+        driver.save_definitions()
         try:
-            for group in self._groups.values():
-                group.start(available_now)
-            self._start_pushers()
+            self._ingest.start(available_now)
         except BaseException as error:
-            self._stop_ingest()
+            self._ingest.stop()
             raise explained(error, self.path) from error.__cause__
-        return loop
+        return driver
 
-    def _check_resumed_queries(self) -> None:
-        """Queries of an earlier run go on by themselves once their streams are there."""
-        self.session.resume_members()
-        for name, query in list(self.session.coordinator.state.queries.items()):
-            if name not in self.session.queries and not name.startswith("__"):
-                try:
-                    self.session.query(query.text, name)
-                except ThalwegError as error:
-                    raise ConfigError(
-                        f"query {name} of an earlier run cannot go on: {error.message}",
-                        remedy="register its streams, tables and functions again before starting",
-                    ) from error
+    def _after_epoch(self) -> None:
+        if self.is_running:
+            self._ingest.start_new()
 
-    def _form_groups(self) -> dict[int, IngestGroup]:
-        """Known groups as recorded; streams that are new form one group more."""
-        state = self.session.coordinator.state
-        seen = self._log.groups_seen()
-        groups: dict[int, IngestGroup] = {}
-        left = dict(self._inputs)
-        for number in sorted(int(n) for n in state.groups):
-            recorded = state.groups[str(number)]
-            names = [s["stream"] for s in recorded["streams"]]
-            missing = [n for n in names if n not in left]
-            if missing:
-                raise GroupMismatch(
-                    f"stream {missing[0]} of ingest group {number} is not registered",
-                    remedy="register the same streams as before, or use another path",
-                )
-            group = self._group(number, [left.pop(n) for n in names])
-            query_id = recorded.get("query_id") or seen.get(number)
-            found = checkpoint_id(self.spark, group.checkpoint)
-            check_group(number, recorded, group.description(), query_id, found)
-            if query_id is not None:
-                logged = self._log.last_batch(query_id)
-                check_batches(number, logged, checkpoint_batch(self.spark, group.checkpoint))
-            groups[number] = group
-        if left:
-            number = max(groups, default=0) + 1
-            groups[number] = self._group(number, list(left.values()))
-            state.groups[str(number)] = {"streams": groups[number].description()}
-        return groups
-
-    def _group(self, number: int, inputs: list[StreamInput]) -> IngestGroup:
-        return IngestGroup(
-            number,
-            inputs,
-            f"{self.path}/checkpoints/group-{number}",
-            self._storage,
-            self._log,
-            self.session.coordinator.keys_of,
-            self.parallelism,
-        )
-
-    # -- ingest ------------------------------------------------------------------------------
-
-    def _start_pushers(self) -> None:
-        self._pushers = [self._pusher(given) for given in self._pushes.values()]
-        for pusher in self._pushers:
-            pusher.start()
-
-    def _pusher(self, given: PushInput) -> Pusher:
-        return Pusher(given, self._log, self._storage, self.session.coordinator.keys_of)
-
-    def _take_up(self, given: StreamInput | PushInput) -> None:
-        """Begin to read a stream that comes while the engine runs, once it is committed."""
-        if self._loop is None:
-            return
-        if isinstance(given, PushInput):
-            self._to_start.append(self._pusher(given))
-            return
-        number = max(self._groups, default=0) + 1
-        group = self._groups[number] = self._group(number, [given])
-        self.session.coordinator.state.groups[str(number)] = {"streams": group.description()}
-        self._to_start.append(group)
-
-    def _start_new_inputs(self) -> None:
-        if not self._to_start or self._loop is None:
-            return
-        self.session.coordinator.save(wall_clock())
-        coming, self._to_start = self._to_start, []
-        for one in coming:
-            if isinstance(one, Pusher):
-                self._pushers.append(one)
-                one.start()
-            elif not one.start_beside_others(self._available_now):
-                # a later run need not bring what has never been read
-                del self.session.coordinator.state.groups[str(one.number)]
-                self.session.coordinator.save(wall_clock())
-
-    def _ingest_finished(self) -> bool:
-        if any(pusher.is_active for pusher in self._pushers):
-            return False
-        return all(g.query is None or not g.query.isActive for g in self._groups.values())
-
-    def _sources_ready(self) -> bool:
-        return all(g.is_ready for g in self._groups.values())
-
-    def _stop_ingest(self) -> None:
-        for pusher in self._pushers:
-            pusher.stop()
-        for group in self._groups.values():
-            if group.query is not None and group.query.isActive:
-                group.query.stop()
-
-    def _ingest_error(self) -> BaseException | None:
-        for pusher in self._pushers:
-            if pusher.failure is not None:
-                return pusher.failure
-        for group in self._groups.values():
-            error = group.failure
-            if error is not None:
-                return SourceError(
-                    f"ingest stopped: {_cause(str(error))}",
-                    remedy="mend the source; the log holds everything read so far and a new "
-                    "start goes on from there",
-                )
-        return None
-
-    def _raise_ingest_failure(self) -> None:
-        error = self._ingest_error()
-        if error is not None:
-            raise error
+    def _carry_out(self, script: str, query: str | None) -> None:
+        """A request of another process: a script, or a query under a name."""
+        if query is None:
+            self.session.sql(script)
+        else:
+            self.session.query(script, query)
 
     # -- life --------------------------------------------------------------------------------
 
@@ -430,6 +379,17 @@ class Engine(Inputs):
         self.close()
 
 
+def _settings(config: Config, tasks: int) -> Settings:
+    return Settings(
+        tasks=tasks,
+        results_retain=config.results_retain,
+        state_limit=config.state_limit,
+        share_windows=config.share_windows,
+        default_idle=config.idle,
+        function_deadline=config.user_function_deadline,
+    )
+
+
 def _classic(spark: Any) -> SparkSession:
     if not isinstance(spark, SparkSession) or not hasattr(spark, "_jvm"):
         raise ConfigError(
@@ -437,35 +397,3 @@ def _classic(spark: Any) -> SparkSession:
             remedy="Spark Connect can only read results; create the session without remote()",
         )
     return spark
-
-
-def explained(error: BaseException, path: str) -> BaseException:
-    """The same error, or one that says what to do where Python's or Java's does not."""
-    text = str(error)
-    if getattr(error, "errno", None) == errno.ENOSPC or _NO_SPACE in text:
-        return PathError(
-            f"the disk that holds {path} is full",
-            remedy="make space and start again: what is committed is there, and the rest is read "
-            "again",
-        )
-    if not type(error).__module__.startswith(("py4j", "pyspark")):
-        return error
-    return SourceError(
-        f"Spark's workers failed: {_cause(text)}",
-        remedy="see Spark's log; a new start goes on from what is committed",
-    )
-
-
-_NO_SPACE = "No space left on device"
-
-
-def _cause(text: str) -> str:
-    """The line of a Spark error that says what happened: our own refusal, or the last error."""
-    lines = [_LEAD.sub("", line.strip()) for line in text.splitlines()]
-    ours = [line.split(": ", 1)[1] for line in lines if line.startswith("thalweg.errors.")]
-    vague = (
-        "PythonException", "Py4JJavaError", "Py4JError", "StreamingQueryException",
-        "SocketException", "EOFException",
-    )  # fmt: skip
-    errors = [line for line in lines if _ERROR.match(line) and not any(v in line for v in vague)]
-    return next(iter([*ours[-1:], *errors[-1:], *lines[:1], "unknown"]))

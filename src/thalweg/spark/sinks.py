@@ -15,6 +15,10 @@ from pyspark.sql import SparkSession
 
 from thalweg.errors import ConfigError
 from thalweg.plan.query import SinkSpec
+from thalweg.runtime.sinks.factory import ProcessSinks
+from thalweg.runtime.sinks.sinks import Sink
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.store.storage import Storage
 
 FILE_FORMATS = ("parquet", "orc", "json", "csv", "avro", "text")
 
@@ -53,3 +57,17 @@ class SparkSink:
         if self.spec.target == "delta":
             options |= {"txnAppId": f"{self.identity}-{self.query}", "txnVersion": str(epoch)}
         writer.options(**options).mode("append").save()
+
+
+class SparkSinks:
+    """All sinks, those that write through Spark among them."""
+
+    def __init__(self, spark: SparkSession, storage: Storage, state: EngineState) -> None:
+        self._spark = spark
+        self._identity = state.identity
+        self._others = ProcessSinks(storage, state)
+
+    def make(self, query: str, spec: SinkSpec, schema: pa.Schema) -> Sink:
+        if spec.kind == "spark":
+            return SparkSink(query, spec, self._identity, self._spark)
+        return self._others.make(query, spec, schema)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,40 +17,24 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.adapt.loop import Adaptation
-from thalweg.exec.expressions import UserFunction
-from thalweg.exec.jobs import Job, Result, execute_all
 from thalweg.fluent.streams import Stream, named
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef
 from thalweg.plan.pipelines import Orders
-from thalweg.runtime.epoch.catch_up import Pace
-from thalweg.runtime.epoch.coordinator import Coordinator, EpochReport
+from thalweg.runtime.epoch.coordinator import EpochReport
+from thalweg.runtime.lifecycle.backfill import Pace
+from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.session.session import Callback, Query, Session
-from thalweg.runtime.sinks.delivery import Delivery
+from thalweg.runtime.settings import Settings
 from thalweg.runtime.sources.pack_rows import IngestPlan, ingest_table
 from thalweg.runtime.sources.python_arguments import Duration, arrow_fields, make_stream, normalized
 from thalweg.runtime.state.engine_state import EngineState
+from thalweg.statements import LANGUAGE, Language
 from thalweg.store import manifest
 from thalweg.store.log import LogEntry, commit_entry
 from thalweg.store.packs import PackCache
 from thalweg.store.storage import MemoryStorage, Storage
+from thalweg.testing.local_executor import LocalExecutor
 from thalweg.testing.restless import RestlessAdaptation, with_random_subresults
-
-
-@dataclass(slots=True)
-class LocalExecutor:
-    """Runs jobs here, one after another."""
-
-    cache: PackCache
-
-    def run(
-        self, batches: Sequence[Sequence[Job]], functions: Mapping[str, UserFunction]
-    ) -> list[list[Result]]:
-        return [execute_all(batch, self.cache, functions) for batch in batches]
-
-    def aside(self, job: Job) -> Future[Result]:
-        done: Future[Result] = Future()
-        done.set_result(execute_all([job], self.cache, {})[0])
-        return done
 
 
 class Runner:
@@ -94,6 +77,7 @@ class Runner:
         share_from: int | None = None,
         gather_from: int | None = None,
         storage: Storage | None = None,
+        language: Language = LANGUAGE,
     ) -> None:
         self.epochs = epochs
         self.buckets = buckets
@@ -104,32 +88,37 @@ class Runner:
         self.gather_from = gather_from
         self.storage = storage or MemoryStorage()
         self.reports: list[EpochReport] = []
+        self.language = language
         self._random = None if switches is None else random.Random(switches)
         self._tables: dict[str, pa.Table] = {}
         self._clock = 0
         manifest.check_format(self.storage)
-        self.session = self._opened(Catalog(), {})
+        self.core = self._opened(Catalog())
+        self.session = Session(self.core)
 
-    def _opened(self, catalog: Catalog, functions: dict[str, UserFunction]) -> Session:
+    def _opened(self, catalog: Catalog) -> EngineCore:
         epoch, saved = manifest.load(self.storage)
         state = EngineState.from_json(saved)
         state.epoch = epoch
         state.incarnation += 1
-        executor = LocalExecutor(PackCache(self.storage))
-        coordinator = Coordinator(self.storage, catalog, executor, state, self.buckets)
-        coordinator.adaptation = Adaptation(self.costs)
-        coordinator.strict = self.strict
-        coordinator.pace = Pace(self.slice_rows, fixed=True)
+        settings = Settings(tasks=self.buckets, strict=self.strict)
         if self.share_from is not None:
-            coordinator.share_from = self.share_from
+            settings.share_from = self.share_from
         if self.gather_from is not None:
-            coordinator.gathering.fewest = self.gather_from
+            settings.compact_from = self.gather_from
+        adaptation = Adaptation(self.costs)
         if self._random is not None:
-            coordinator.adaptation = RestlessAdaptation(self._random.randrange(1 << 30), self.costs)
-        coordinator.functions.update(functions)
-        session = Session(coordinator, self.storage)
-        self.delivery = Delivery(session)
-        return session
+            adaptation = RestlessAdaptation(self._random.randrange(1 << 30), self.costs)
+        return EngineCore(
+            self.storage,
+            LocalExecutor(PackCache(self.storage)),
+            state,
+            settings,
+            catalog=catalog,
+            adaptation=adaptation,
+            pace=Pace(self.slice_rows, fixed=True),
+            language=self.language,
+        )
 
     # -- the surface of Engine ---------------------------------------------------------------
 
@@ -146,11 +135,11 @@ class Runner:
         fields = arrow_fields(table.schema)
         definition = make_stream(name, fields, timestamp, lateness=lateness, **options)
         self._tables[name] = normalized(table, fields)
-        return self.session.define_stream(definition)
+        return self.core.streams.define(definition)
 
     def table(self, name: str, table: pa.Table, at: int | None = None) -> TableDef:
         """A table, or its next version from the instant `at` (µs) on."""
-        return self.session.define_table(name, table, at=at)
+        return self.core.tables.define(name, table, at=at)
 
     def query(self, sql: str, name: str | None = None, callback: Callback | None = None) -> Query:
         return self.session.query(sql, name, callback)
@@ -163,7 +152,7 @@ class Runner:
         return self.session.sql(script)
 
     def function(self, name: str, function: Any, returns: Any = "BOOLEAN", **options: Any) -> None:
-        self.session.function(name, function, returns, **options)
+        self.core.functions.define(name, function, returns, **options)
 
     def explain(self, query: str | Query) -> str:
         return self.session.explain(query)
@@ -172,7 +161,7 @@ class Runner:
         return self.session.rejects(stream)
 
     @property
-    def queries(self) -> dict[str, Query]:
+    def queries(self) -> Mapping[str, Query]:
         return self.session.queries
 
     def run(self, before_epoch: Callable[[int], object] | None = None) -> None:
@@ -209,49 +198,54 @@ class Runner:
         self._clock = clock
         return self.epoch([], live=True)
 
+    def resume(self) -> None:
+        """Let the queries of an earlier run on the same storage go on, once their streams are
+        there."""
+        self.session.resume()
+
     def restart(self) -> None:
         """Tear the driver down and open it again from what is stored."""
-        old = self.session
-        for name in old.queries:
+        old = self.core
+        for name in old.queries.queries:
             old.catalog.views.pop(name, None)
-        self.session = self._opened(old.catalog, old.coordinator.functions)
+        self.core = self._opened(old.catalog)
+        self.core.functions.code.update(old.functions.code)
         for name, table in old.catalog.tables.items():  # what was not committed is lost
-            changes = self.session.tables.changes(name)
+            changes = self.core.tables.versions.changes(name)
             old.catalog.tables[name] = replace(table, changes=changes)
-        self.session.resume_members()
-        for name, query in old.queries.items():
-            again = self.session.query(query.text, name, query.callback)
-            query.session, query.text = again.session, again.text
-            query.known = again.known
-            self.session.queries[name] = query
+        self.session = Session(self.core, commands=self.session.commands)
+        held = old.queries.queries
+        self.session.resume({n: q.callback for n, q in held.items() if q.callback is not None})
+        for name, query in held.items():
+            if name not in self.core.queries.queries:
+                self.session.query(query.text, name, query.callback)
+            self.core.queries.keep(query)
 
     def epoch(self, entries: list[LogEntry], **how: bool) -> EpochReport | None:
         """One epoch over committed entries (`close=True`, `live=True` as in the coordinator)."""
         if self._random is not None:
             self._switch(self._random)
-        coordinator = self.session.coordinator
-        report = coordinator.epoch(entries, clock=self._clock, **how)
+        report = self.core.coordinator.epoch(entries, clock=self._clock, **how)
         if report is not None:
             self.reports.append(report)
-            self.delivery.deliver(insist=True)
+            self.core.delivery.deliver(insist=True)
             if report.epoch in self.restarts:
                 self.restart()
         return report
 
     def _switch(self, rng: random.Random) -> None:
-        for name in self.session.coordinator.plans:
-            query = self.session.queries.get(name)
-            if query is None:
+        for name in list(self.core.plans):
+            if name not in self.core.queries.queries:
                 continue  # one that others are members of
             if rng.random() < 0.3:
                 continue  # what was kept for a plan is used when it runs on
-            leaves = len(query.plan.leaves)
+            leaves = len(self.core.plans[name].leaves)
             orders = Orders(
                 tuple(tuple(rng.sample(range(6), 6)) for _ in range(leaves)),
                 tuple(tuple(rng.sample(range(leaves), leaves)) for _ in range(leaves)),
             )
-            plan = self.session.physical(query.bound, orders)
-            self.session.coordinator.plans[name] = with_random_subresults(plan, rng)
+            plan = self.core.planner.physical(self.core.queries.bound(name), orders)
+            self.core.plans.replace(name, with_random_subresults(plan, rng))
 
     def _cut(self, name: str, table: pa.Table) -> list[pa.Table]:
         if isinstance(self.epochs, int):
@@ -263,14 +257,13 @@ class Runner:
 
     def entry(self, batch: Mapping[str, pa.Table]) -> LogEntry:
         """Ingest the rows: packs written, the log entry committed, no epoch yet."""
-        coordinator = self.session.coordinator
-        seq = coordinator.state.next_seq
+        state, seq = self.core.state, self.core.state.next_seq
         packs, rejects = {}, {}
         for name, table in batch.items():
-            definition = coordinator.catalog.streams[name]
-            clock = max(self._clock, coordinator.state.clock)
+            definition = self.core.catalog.streams[name]
+            clock = max(self._clock, state.clock)
             plan = IngestPlan(
-                definition, coordinator.keys_of(name), clock, f"log/r{seq}-{name}-", seq
+                definition, self.core.plans.keys_of(name), clock, f"log/r{seq}-{name}-", seq
             )
             found = ingest_table(plan, table, self.storage)
             packs[name] = tuple(found.packs)
@@ -281,7 +274,7 @@ class Runner:
 
     def cost(self, name: str) -> float:
         """Total injected cost of a query's predicate evaluations."""
-        counts = self.session.coordinator.state.queries[name].counts
+        counts = self.core.state.queries[name].operators.counts
         return float(
             np.sum([c * counts.get(f"evaluations:{p}", 0) for p, c in self.costs.items()] or [0.0])
         )

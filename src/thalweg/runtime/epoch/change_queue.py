@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from typing import Any
 
 
-class Requests:
+class ChangeQueue:
     """Asked from anywhere, answered between epochs."""
 
     def __init__(self) -> None:

@@ -6,12 +6,15 @@ if the engine dies before it could answer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from time import monotonic, time
 from typing import Any
 
 from thalweg.errors import ThalwegError
-from thalweg.runtime.session.session import Session
+from thalweg.runtime.epoch.change_queue import ChangeQueue
+from thalweg.runtime.state.committer import Committer
+from thalweg.runtime.state.engine_state import EngineState
 from thalweg.store.control import Request, answer, forget_answers, waiting
 from thalweg.store.storage import LocalStorage, Storage
 
@@ -20,12 +23,23 @@ LOOK_SECONDS_REMOTE = 2.0
 ANSWERS_KEPT = 7 * 86_400.0
 
 
-class Control:
-    """Looks for requests every now and then."""
+class ControlInbox:
+    """Looks for requests every now and then. `run` carries out a script, or registers a query under
+    a name."""
 
-    def __init__(self, session: Session, storage: Storage) -> None:
-        self.session = session
-        self.storage = storage
+    def __init__(
+        self,
+        storage: Storage,
+        state: EngineState,
+        committer: Committer,
+        changes: ChangeQueue,
+        run: Callable[[str, str | None], Any],
+    ) -> None:
+        self._storage = storage
+        self._state = state
+        self._committer = committer
+        self._changes = changes
+        self._run = run
         self._every = LOOK_SECONDS if isinstance(storage, LocalStorage) else LOOK_SECONDS_REMOTE
         self._due = 0.0
         self._posted: set[str] = set()
@@ -37,22 +51,18 @@ class Control:
             return
         self._due = monotonic() + self._every
         self._answer_committed()
-        outcomes = self.session.coordinator.state.controlled
-        for request in waiting(self.storage):
-            if request.name not in outcomes and request.name not in self._posted:
+        for request in waiting(self._storage):
+            if request.name not in self._state.controlled and request.name not in self._posted:
                 self._posted.add(request.name)
-                self.session.coordinator.post(partial(self._carry_out, request))
+                self._changes.ask(partial(self._carry_out, request))
 
     def _carry_out(self, request: Request) -> None:
         self._posted.discard(request.name)
-        self.session.coordinator.state.controlled[request.name] = self._outcome(request)
+        self._state.controlled[request.name] = self._outcome(request)
 
     def _outcome(self, request: Request) -> dict[str, Any]:
         try:
-            if request.query is not None:
-                self.session.query(request.script, request.query)
-            else:
-                self.session.sql(request.script)
+            self._run(request.script, request.query)
         except ThalwegError as error:
             place = {"text": error.text, "line": error.line, "column": error.column}
             kind = type(error).__name__
@@ -62,7 +72,7 @@ class Control:
         return {}
 
     def _answer_committed(self) -> None:
-        committed = self.session.coordinator.committed.get("controlled", {})
+        committed = self._committer.committed.get("controlled", {})
         for name, outcome in committed.items():
-            if self.session.coordinator.state.controlled.pop(name, None) is not None:
-                answer(self.storage, name, outcome)
+            if self._state.controlled.pop(name, None) is not None:
+                answer(self._storage, name, outcome)

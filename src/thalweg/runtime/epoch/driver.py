@@ -1,4 +1,4 @@
-"""The driver's loop: take what ingest brought, run an epoch, tell whoever listens."""
+"""The driver's loop: take what ingest brought, run an epoch, tell listeners."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from thalweg.config import POLL_SECONDS, TICK_SECONDS
-from thalweg.runtime.epoch.control_requests import Control
-from thalweg.runtime.epoch.coordinator import EpochReport
+from thalweg.runtime.epoch.change_queue import ChangeQueue
+from thalweg.runtime.epoch.control_requests import ControlInbox
+from thalweg.runtime.epoch.coordinator import Coordinator, EpochReport
+from thalweg.runtime.epoch.delivery import Delivery
+from thalweg.runtime.epoch.frontiers import Frontiers
 from thalweg.runtime.epoch.listeners import Listeners
-from thalweg.runtime.session.session import Session
-from thalweg.runtime.sinks.delivery import Delivery
+from thalweg.runtime.lifecycle.query_registry import QueryRegistry
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.state.clock import wall_clock
 
@@ -25,12 +27,17 @@ class LoopEnded(RuntimeError):
     """No epoch follows that could begin with a change."""
 
 
-class EpochLoop:
+class EpochDriver:
     """Runs epochs in this thread (`drain`) or in the background."""
 
     def __init__(
         self,
-        session: Session,
+        coordinator: Coordinator,
+        changes: ChangeQueue,
+        frontiers: Frontiers,
+        registry: QueryRegistry,
+        delivery: Delivery,
+        control: ControlInbox,
         log: LogWriter,
         progress: Progress | None,
         *,
@@ -38,7 +45,12 @@ class EpochLoop:
         poll_seconds: float = POLL_SECONDS,
         tick_seconds: float = TICK_SECONDS,
     ) -> None:
-        self.session = session
+        self._coordinator = coordinator
+        self._changes = changes
+        self._frontiers = frontiers
+        self._registry = registry
+        self._delivery = delivery
+        self._control = control
         self.log = log
         self.progress = progress
         self.listeners = listeners or Listeners()
@@ -54,37 +66,34 @@ class EpochLoop:
         self._ended = threading.Event()
         self.after_epoch: Callable[[], None] = lambda: None
         """What is to be done once an epoch is committed and everybody has been told."""
-        self.delivery = Delivery(session)
-        self.control = Control(session, session.storage)
 
     def save_definitions(self) -> None:
-        self.delivery.deliver(insist=True)
-        self.session.coordinator.save(wall_clock())
+        self._delivery.deliver(insist=True)
+        self._coordinator.save(wall_clock())
 
     def drain(self, finished: Callable[[], bool]) -> None:
         """Epochs until ingest has finished and the log is consumed."""
         while True:
             done = finished()
-            self.control.look(now=done)
+            self._control.look(now=done)
             entries = self.log.take(timeout=0.0 if done else 0.02)
             if entries or self._has_own_work:
-                self._epoch(self.session.coordinator.epoch(entries, clock=wall_clock()))
+                self._epoch(self._coordinator.epoch(entries, clock=wall_clock()))
             elif done:
                 break
 
     @property
     def _has_own_work(self) -> bool:
         """Whether an epoch is due though no data have come."""
-        coordinator = self.session.coordinator
-        waiting = coordinator.requests.are_waiting
-        return waiting or coordinator.is_behind or coordinator.views_moved
+        waiting = self._changes.are_waiting
+        return waiting or self._registry.is_behind or self._coordinator.views_moved
 
     def between_epochs(self, action: Callable[[], T]) -> T:
         """Let the next epoch begin with a change, and wait for its commit; whoever is called by
         the loop itself is between two epochs. If none follows, nothing has been done."""
         if threading.current_thread() is self._runs_in:
             return action()
-        future = self.session.coordinator.post(action)
+        future = self._changes.ask(action)
         while True:
             try:
                 found: T = future.result(PATIENCE)
@@ -95,11 +104,11 @@ class EpochLoop:
 
     def close(self) -> None:
         """Time moves just past the largest timestamp seen; later expiries are not emitted."""
-        self._epoch(self.session.coordinator.epoch([], clock=wall_clock(), close=True))
-        self.delivery.deliver(insist=True)
-        self.session.coordinator.save(wall_clock())
-        self.control.look(now=True)
-        self.delivery.raise_trouble()
+        self._epoch(self._coordinator.epoch([], clock=wall_clock(), close=True))
+        self._delivery.deliver(insist=True)
+        self._coordinator.save(wall_clock())
+        self._control.look(now=True)
+        self._delivery.raise_trouble()
 
     def run_in_background(self, ready: Callable[[], bool]) -> None:
         """Epochs and ticks until `stop()`; time passes by itself once every source is `ready`."""
@@ -112,9 +121,9 @@ class EpochLoop:
         try:
             while not self._stopping.is_set():
                 self._once()
-            self.delivery.deliver(insist=True)
-            self.session.coordinator.save(wall_clock())
-            self.control.look(now=True)
+            self._delivery.deliver(insist=True)
+            self._coordinator.save(wall_clock())
+            self._control.look(now=True)
         except BaseException as error:
             self.failure = error
             self.log.fail()
@@ -122,7 +131,7 @@ class EpochLoop:
             self._ended.set()
 
     def _once(self) -> None:
-        self.control.look()
+        self._control.look()
         entries = self.log.take(0.0 if self._has_own_work else self.poll_seconds)
         now = time.monotonic()
         due = now - self._last_tick >= self.tick_seconds
@@ -131,16 +140,16 @@ class EpochLoop:
         self._last_tick = now
         clock = wall_clock()
         live = self._listens(clock) and self.log.was_quiet
-        report = self.session.coordinator.epoch(entries, clock=clock, live=live)
+        report = self._coordinator.epoch(entries, clock=clock, live=live)
         if report is None:
-            self.delivery.deliver()  # a sink that failed may be due again
+            self._delivery.deliver()  # a sink that failed may be due again
         self._epoch(report)
 
     def _listens(self, clock: int) -> bool:
         """Silence means something only after the sources have been asked once."""
         if not self._awake and self._ready():
             self._awake = True
-            self.session.coordinator.awake_since = clock
+            self._frontiers.awake_since = clock
         return self._awake
 
     def end(self) -> None:
@@ -159,7 +168,7 @@ class EpochLoop:
             return
         report.own_seconds += self.log.taken_own_seconds()
         report.ingest_seconds = self.log.taken_ingest_seconds()
-        self.delivery.deliver()
+        self._delivery.deliver()
         if self.progress is not None:
             self.progress(report)
         self.listeners.tell(report)

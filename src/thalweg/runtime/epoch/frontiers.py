@@ -1,8 +1,7 @@
-"""How far each query may go in an epoch: from watermarks to frontiers, and slices of the past."""
+"""How far each query may go in an epoch: from watermarks to frontiers."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -10,104 +9,127 @@ from thalweg.exec import slots
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.epoch import watermarks
-from thalweg.runtime.epoch.catch_up import Pace, sliced
-from thalweg.runtime.sharing.window_stores import Stores
-from thalweg.runtime.state.engine_state import RUNNING, VIEWS, EngineState, QueryState, StreamState
-from thalweg.runtime.upkeep.retention import low_water
+from thalweg.runtime.epoch.scheduler import Scheduler
+from thalweg.runtime.lifecycle.plan_table import PlanTable
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.internal_names import view_query
+from thalweg.runtime.state.query_state import QueryState
+from thalweg.runtime.state.stream_state import StreamState
+from thalweg.runtime.upkeep.stream_demand import StreamDemand
+from thalweg.runtime.upkeep.upkeep import Upkeep
+
+Marks = Mapping[str, tuple[int, bool]]
+"""Per stream its watermark, and whether it is idle."""
 
 
-class Advancing:
-    """The part of `Coordinator` that lets time pass."""
+class Frontiers:
+    """Lets time pass. `awake_since` is when sources were first asked in this run; `idle` are the
+    streams that are not waited for just now."""
 
-    catalog: Catalog
-    state: EngineState
-    plans: dict[str, QueryPlan]
-    pace: Pace
-    awake_since: int
-    idle: set[str]
-    stores: Stores
-    _past_rows: float
+    def __init__(
+        self,
+        catalog: Catalog,
+        state: EngineState,
+        plans: PlanTable,
+        scheduler: Scheduler,
+        upkeep: Upkeep,
+    ) -> None:
+        self._catalog = catalog
+        self._state = state
+        self._plans = plans
+        self._scheduler = scheduler
+        self._upkeep = upkeep
+        self.awake_since = 0
+        self.idle: set[str] = set()
 
-    def _advance(self, clock: int, *, close: bool, live: bool, busy: bool) -> dict[str, int]:
-        marks: dict[str, tuple[int, bool]] = {}
-        for name, state in self.state.streams.items():
-            definition = self.catalog.streams.get(name)
+    def advance(self, clock: int, *, close: bool, live: bool, busy: bool) -> dict[str, int]:
+        """Raise the watermarks; the queries that move in this epoch, and how far."""
+        marks = self._marks(clock, live)
+        self.idle = {name for name, (_, idle) in marks.items() if idle}
+        targets = self._closing() if close else self._targets(marks, live)
+        reached = self._scheduler.choose(targets, busy=busy, close=close)
+        self._raise_watermarks(marks, reached, close)
+        queries = self._state.queries
+        return {n: f for n, f in reached.items() if f > queries[n].progress.frontier}
+
+    def _marks(self, clock: int, live: bool) -> Marks:
+        found: dict[str, tuple[int, bool]] = {}
+        for name, state in self._state.streams.items():
+            definition = self._catalog.streams.get(name)
             if definition is None:
                 continue
             if live:
-                marks[name] = watermarks.passing(definition, state, clock, self.awake_since)
+                found[name] = watermarks.passing(definition, state, clock, self.awake_since)
             else:
-                marks[name] = watermarks.watermark(definition, state), False
-        self.idle = {name for name, (_, idle) in marks.items() if idle}
-        frontiers = {}
-        for name, plan in self.plans.items():
-            query = self.state.queries[name]
-            if query.status != RUNNING:
-                continue
-            streams = plan.streams
-            if close and any(self._is_filling(s) for s in streams):
-                frontiers[name] = query.frontier  # what it reads is still being made
-            elif close:
-                states = [self._closing_state(s) for s in streams]
-                frontiers[name] = watermarks.closing_frontier(plan, states, query.frontier)
-            elif live and not _is_open(plan, query) and not any(map(self._keeps_rows, streams)):
-                frontiers[name] = query.frontier  # nothing is kept that time could change
-            else:
-                frontiers[name] = watermarks.frontier([marks[s] for s in streams], query.frontier)
-        budget = math.inf if close else self.pace.budget(busy)
-        reached, self._past_rows = sliced(frontiers, self.plans, self.state, budget)
-        for name, until in reached.items():
-            query = self.state.queries[name]
-            query.behind = query.behind and until < frontiers[name]
-        self._raise_watermarks(marks, reached, close)
-        return reached
+                found[name] = watermarks.watermark(definition, state), False
+        return found
 
-    def _keeps_rows(self, stream: str) -> bool:
-        """Whether rows of a stream are kept, other than for stores, which only order matters to."""
-        packs = self.state.streams[stream].packs
-        if self.stores.low(stream) is None:
-            return bool(packs)
-        low = low_water(stream, self.catalog, self.plans, self.state)
-        return any(p.max_ts >= low for p in packs)
+    def _targets(self, marks: Marks, live: bool) -> dict[str, int]:
+        demand = StreamDemand(self._plans, self._state) if live else None
+        targets = {}
+        for name, plan in self._plans.items():
+            query = self._state.queries[name]
+            if not query.runs:
+                continue
+            frontier = query.progress.frontier
+            waits = demand is None or _is_open(plan, query)
+            if waits or (demand is not None and self._upkeep.keeps_rows(plan.streams, demand)):
+                frontier = watermarks.frontier([marks[s] for s in plan.streams], frontier)
+            targets[name] = frontier  # the same, if nothing is kept that time could change
+        return targets
+
+    def _closing(self) -> dict[str, int]:
+        """Just past everything that has come; but what views still make is waited for."""
+        targets = {}
+        for name, plan in self._plans.items():
+            query = self._state.queries[name]
+            if not query.runs:
+                continue
+            if any(self._is_filling(s) for s in plan.streams):
+                targets[name] = query.progress.frontier
+            else:
+                targets[name] = self._closing_frontier(plan, query)
+        return targets
+
+    def _closing_frontier(self, plan: QueryPlan, query: QueryState) -> int:
+        states = [self._closing_state(s) for s in plan.streams]
+        return watermarks.closing_frontier(plan, states, query.progress.frontier)
 
     def _is_filling(self, stream: str) -> bool:
         """Whether, at a close, a view has still to bring rows of this stream."""
-        name = f"{VIEWS}{stream}"
-        query = self.state.queries.get(name)
-        if query is None or name not in self.plans or query.status != RUNNING:
+        name = view_query(stream)
+        query = self._state.queries.get(name)
+        if query is None or name not in self._plans or not query.runs:
             return False
-        plan = self.plans[name]
-        streams = plan.streams
-        states = [self._closing_state(s) for s in streams]
-        closing = watermarks.closing_frontier(plan, states, query.frontier)
-        return closing > query.frontier or any(self._is_filling(s) for s in streams)
+        plan = self._plans[name]
+        if self._closing_frontier(plan, query) > query.progress.frontier:
+            return True
+        return any(self._is_filling(s) for s in plan.streams)
 
     def _closing_state(self, stream: str) -> StreamState:
         """A view has been silent up to where its query has come: that time has been seen, too."""
-        state = self.state.streams[stream]
-        if f"{VIEWS}{stream}" not in self.state.queries:
+        state = self._state.streams[stream]
+        if view_query(stream) not in self._state.queries:
             return state
         return replace(state, max_ts=max(state.max_ts, state.heartbeat - 1))
 
-    def _raise_watermarks(
-        self, marks: Mapping[str, tuple[int, bool]], frontiers: Mapping[str, int], close: bool
-    ) -> None:
+    def _raise_watermarks(self, marks: Marks, reached: Mapping[str, int], close: bool) -> None:
         """A row below W, or below what a query has passed, is late from the next epoch on."""
         for name, (mark, idle) in marks.items():
-            state = self.state.streams[name]
+            state = self._state.streams[name]
             if not idle:  # the clock alone makes no row late, only a query that went past it
                 state.watermark = max(state.watermark, mark)
             if close and state.rows:
                 state.watermark = max(state.watermark, state.max_ts + 1)
-        for name, frontier in frontiers.items():
-            if frontier == self.state.queries[name].frontier:
+        for name, frontier in reached.items():
+            if frontier == self._state.queries[name].progress.frontier:
                 continue  # it may have come further by other streams, which it has read before
-            for stream in self.plans[name].streams:
-                state = self.state.streams[stream]
+            for stream in self._plans[name].streams:
+                state = self._state.streams[stream]
                 state.watermark = max(state.watermark, frontier)
 
 
 def _is_open(plan: QueryPlan, query: QueryState) -> bool:
     """Whether it holds sessions, which time closes."""
-    held = [*query.slots, *query.stubs]
+    held = [*query.operators.slots, *query.operators.shared_slots]
     return bool(plan.gaps) and any(slots.kind_of(slot) == slots.LEAF for slot in held)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
-from thalweg.exec.jobs import Job, Result
 from thalweg.exec.upkeep import CleanResult, CleanTask
 from thalweg.plan.catalog import REJECTS, Catalog
-from thalweg.runtime.state.engine_state import EngineState, StreamState
+from thalweg.runtime.executor import JobRunner
+from thalweg.runtime.lifecycle.plan_table import PlanTable
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.pending_files import PendingFiles
+from thalweg.runtime.state.stream_state import StreamState
 from thalweg.store.log import LogEntry, entry_name
-from thalweg.store.packs import Key, PackMeta, arrange, write_pack
+from thalweg.store.packs import PackMeta, arrange, write_pack
 from thalweg.store.storage import Storage
 
 
@@ -29,17 +32,14 @@ class Taken:
 
 @dataclass(slots=True)
 class Intake:
-    """The part of an epoch before time advances. `run` executes jobs, `keys_of` names the key
-    indexes a stream's packs need, `prefix` the folder and epoch of new files; files that the
-    epoch's commit makes superfluous are added to `dropped`."""
+    """The part of an epoch before time advances."""
 
     storage: Storage
     catalog: Catalog
     state: EngineState
-    run: Callable[[Sequence[Sequence[Job]]], list[list[Result]]]
-    keys_of: Callable[[str], tuple[Key, ...]]
-    prefix: Callable[[str], str]
-    dropped: list[str] = field(default_factory=list)
+    plans: PlanTable
+    runner: JobRunner
+    files: PendingFiles
 
     def take(self, entries: Sequence[LogEntry], clock: int) -> Taken:
         taken = Taken()
@@ -58,14 +58,14 @@ class Intake:
             self.state.sources[entry.source[0]] = entry.source[1]
             if str(entry.group) in self.state.groups:
                 self.state.groups[str(entry.group)]["query_id"] = entry.source[0]
-            self.dropped.append(entry_name(entry.seq))
+            self.files.drop([entry_name(entry.seq)])
         taken.late = self._clean(dirty, clock)
         return taken
 
     def publish(self, stream: str, table: pa.Table, at: int, seq: int, clock: int) -> None:
         """Rows that the engine itself adds to a stream, all at one instant."""
-        arranged = arrange(table, np.full(table.num_rows, at, np.int64), self.keys_of(stream))
-        name = f"{self.prefix('log')}own-{uuid.uuid4().hex[:12]}.arrow"
+        arranged = arrange(table, np.full(table.num_rows, at, np.int64), self.plans.keys_of(stream))
+        name = f"{self.files.prefix('log')}own-{uuid.uuid4().hex[:12]}.arrow"
         meta = write_pack(self.storage, name, arranged, seq)
         self._add_pack(self.state.streams[stream], meta, clock)
 
@@ -86,8 +86,8 @@ class Intake:
                 columns = tuple(f.name for f in self.catalog.streams[name].fields)
                 dirty.append(
                     CleanTask(
-                        name, pack, state.watermark, columns, self.keys_of(name),
-                        self.prefix("late"),
+                        name, pack, state.watermark, columns, self.plans.keys_of(name),
+                        self.files.prefix("late"),
                     )
                 )  # fmt: skip
             elif pack.rows:
@@ -124,7 +124,7 @@ class Intake:
         if not tasks:
             return 0
         late = 0
-        for (result,) in self.run([[t] for t in tasks]):
+        for (result,) in self.runner.run([[t] for t in tasks]):
             assert isinstance(result, CleanResult)
             state = self.state.streams[result.stream]
             if result.kept is not None:
@@ -133,5 +133,5 @@ class Intake:
             self._stream_rejects(result.stream, [result.late], clock)
             state.late += result.late.rows
             late += result.late.rows
-            self.dropped.append(result.old)
+            self.files.drop([result.old])
         return late

@@ -10,6 +10,8 @@ from thalweg.runtime.state.engine_state import EngineState
 from thalweg.store.packs import PackMeta
 
 Tallies = dict[str, Counter[str]]
+Growth = dict[str, Any]
+"""What was added to tallies, by the fields of a report."""
 
 
 @dataclass(slots=True)
@@ -51,11 +53,13 @@ def tallies(state: EngineState) -> Tallies:
     return {
         "late_by_stream": Counter({n: s.late for n, s in streams}),
         "rejected_by_stream": Counter({n: s.rejected for n, s in streams}),
-        "rejected_by_query": Counter({n: q.counts.get("rejected", 0) for n, q in queries}),
+        "rejected_by_query": Counter(
+            {n: q.operators.counts.get("rejected", 0) for n, q in queries}
+        ),
     }
 
 
-def growth(before: Tallies, after: Tallies) -> dict[str, Any]:
+def growth(before: Tallies, after: Tallies) -> Growth:
     """What came in between, as fields of a report."""
     return {name: dict(after[name] - before[name]) for name in after}
 
@@ -63,6 +67,6 @@ def growth(before: Tallies, after: Tallies) -> dict[str, Any]:
 def state_bytes(state: EngineState) -> int:
     """Bytes of the packs that streams and queries keep."""
     kept = sum(p.bytes for s in state.streams.values() for p in s.packs)
-    held = [p for q in state.queries.values() for slot in q.slots.values() for p in slot]
-    held += [p for store in state.stores.values() for p in store.packs]
+    held = [p for q in state.queries.values() for slot in q.operators.slots.values() for p in slot]
+    held += [p for store in state.window_stores.values() for p in store.packs]
     return kept + sum(p.meta.bytes for p in held)

@@ -8,25 +8,27 @@ epoch's clock, and processed in the next epoch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
 from thalweg.adapt.loop import Adaptation
 from thalweg.exec.aggregate import OPENS
 from thalweg.exec.shared import selectivity
-from thalweg.plan.catalog import SYSSTREAM, system_stream
+from thalweg.plan.catalog import SYSSTREAM, Catalog, system_stream
 from thalweg.plan.types import to_arrow
+from thalweg.runtime.epoch.intake import Intake
 from thalweg.runtime.epoch.report import EpochReport
-from thalweg.runtime.state.engine_state import EngineState, QueryState, StreamState
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.query_state import QueryState
+from thalweg.runtime.state.stream_state import StreamState
 
 Property = tuple[str, str, str, float]
 """Entity, its kind, the property's name and value."""
 _TALLIES = ("rows", "late", "rejected")
 
 
-class SysStream:
+class PropertyGrowth:
     """Turns counters that only grow into what each epoch added to them."""
 
     def __init__(self, state: EngineState, adaptation: Adaptation) -> None:
@@ -37,7 +39,7 @@ class SysStream:
         for stream in state.streams:
             self._streams_growth(stream, state.streams[stream])
         for query in state.queries:
-            self._grown(query, state.queries[query].counts)
+            self._grown(query, state.queries[query].operators.counts)
             self._more(query, "switches", adaptation.log(query).count)
 
     def table(self, report: EpochReport, clock: int) -> pa.Table:
@@ -73,10 +75,10 @@ class SysStream:
         yield name, "stream", "kept_bytes", sum(p.bytes for p in stream.packs)
 
     def _of_query(self, name: str, query: QueryState) -> Iterator[Property]:
-        grown = self._grown(name, query.counts)
+        grown = self._grown(name, query.operators.counts)
         yield name, "query", "emitted", grown.get("emitted", 0)
         yield name, "query", "rejected", grown.get("rejected", 0)
-        packs = [p for slot in query.slots.values() for p in slot]
+        packs = [p for slot in query.operators.slots.values() for p in slot]
         yield name, "query", "state_bytes", sum(p.meta.bytes for p in packs)
         log = self._adaptation.log(name)
         yield name, "query", "switches", self._more(name, "switches", log.count)
@@ -95,7 +97,7 @@ class SysStream:
     def _streams_growth(self, name: str, stream: StreamState) -> dict[str, int]:
         return self._grown(f"stream {name}", {t: getattr(stream, t) for t in _TALLIES})
 
-    def _grown(self, entity: str, counts: dict[str, Any]) -> dict[str, int]:
+    def _grown(self, entity: str, counts: Mapping[str, int]) -> dict[str, int]:
         return {
             name: self._more(entity, name, count)
             for name, count in counts.items()
@@ -106,3 +108,30 @@ class SysStream:
         before = self._before.get((entity, name), 0)
         self._before[entity, name] = count
         return count - before
+
+
+class SystemStream:
+    """Publishes the engine's own properties, once somebody reads them."""
+
+    def __init__(
+        self, catalog: Catalog, state: EngineState, adaptation: Adaptation, intake: Intake
+    ) -> None:
+        self._catalog = catalog
+        self._state = state
+        self._adaptation = adaptation
+        self._intake = intake
+        self.growth: PropertyGrowth | None = None
+
+    def begin(self) -> None:
+        """Count from here on, if the stream is known by now."""
+        if self.growth is None and SYSSTREAM in self._catalog.streams:
+            self.growth = PropertyGrowth(self._state, self._adaptation)
+
+    def publish(self, report: EpochReport, clock: int) -> None:
+        """Add what an epoch did to the stream."""
+        if self.growth is None:
+            return
+        stream = self._state.streams[SYSSTREAM]
+        at = max(clock, stream.max_ts + 1, stream.watermark)
+        table = self.growth.table(report, clock)
+        self._intake.publish(SYSSTREAM, table, at, self._state.next_seq - 1, clock)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from thalweg.exec.frame import BEFORE_TIME
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.physical import QueryPlan
-from thalweg.runtime.state.engine_state import StreamState
+from thalweg.runtime.state.stream_state import StreamState
 
 SETTLE = 1_000_000
 

@@ -7,37 +7,35 @@ caller asks again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from thalweg.errors import ConfigError
+from thalweg.exec.expressions import UserFunction
+from thalweg.plan.catalog import Catalog
 from thalweg.plan.logical import TimeWindow
 from thalweg.plan.pairs import judged_plan, pairs_of
 from thalweg.plan.physical import Leaf, QueryPlan
 from thalweg.plan.query import BoundQuery
 from thalweg.plan.snapshots import picked_columns, snapshot_plan, windows_of
 from thalweg.plan.types import to_arrow
-from thalweg.runtime.invoke.range_aggregates import Ranked, is_ranked
-from thalweg.runtime.invoke.row_fetch import Answering, bounds, columns_of
+from thalweg.runtime.invoke.range_aggregates import RangeAggregates, is_ranked
+from thalweg.runtime.invoke.row_fetch import RowFetch, bounds, columns_of
+from thalweg.runtime.planner import output_schema
+from thalweg.runtime.results.committed_state import CommittedQuery, CommittedState
 from thalweg.runtime.results.current_answer import Answer, instant_asked
-from thalweg.runtime.results.results_reader import metas, output_schema, put_out
-from thalweg.runtime.sharing.dormant_queries import committed_query
-from thalweg.runtime.sharing.filter_cohorts import Member, Members
-from thalweg.runtime.state.engine_state import C, P
+from thalweg.runtime.results.lookup import QueryLookup
+from thalweg.runtime.results.read_stable import NotThere
+from thalweg.runtime.sharing.filter_cohorts import Member
+from thalweg.runtime.state.internal_names import members_output
+from thalweg.runtime.state.query_state import CONDITIONS, C, P
 from thalweg.store.manifest import State
 from thalweg.store.packs import PackMeta
-
-if TYPE_CHECKING:
-    from thalweg.runtime.session.query_handle import Query
-    from thalweg.runtime.session.session import Session
-
-
-class NotThere(RuntimeError):
-    """What an answer is made from has changed, or is not committed yet: ask again."""
+from thalweg.store.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,74 +59,93 @@ class Snapshot:
         return rows.select(self.schema.names).cast(self.schema)
 
 
-class Snapshots:
-    """Answers from what is committed. `members` are the conditions that rows were asked."""
+class InstantAnswers:
+    """Answers from what is committed. `conditions` are those that rows were asked, by name."""
 
-    def __init__(self, session: Session, members: Members) -> None:
-        self.session = session
-        self.coordinator = session.coordinator
-        self.members = members
-        self.answering = Answering(session.storage)
-        self.ranked = Ranked()
-        self.treed = True
+    def __init__(
+        self,
+        storage: Storage,
+        committed: Callable[[], State],
+        queries: QueryLookup,
+        conditions: Mapping[str, Member],
+        catalog: Catalog,
+        functions: Mapping[str, UserFunction],
+    ) -> None:
+        self._storage = storage
+        self._committed = committed
+        self._queries = queries
+        self._conditions = conditions
+        self._catalog = catalog
+        self._functions = functions
+        self._lock = threading.Lock()  # trees and open packs are common to all who ask
+        self.fetching = RowFetch(storage)
+        self.ranked = RangeAggregates()
+        self.uses_trees = True
         """Whether aggregates without groups are answered by trees."""
         self._known: dict[str, tuple[str, Snapshot]] = {}
         self._packs: dict[str, tuple[int, list[PackMeta]]] = {}
 
     def forget(self, name: str) -> None:
         """A query has gone, or has another text."""
-        self._known.pop(name, None)
+        with self._lock:
+            self._known.pop(name, None)
+
+    def forget_condition(self, condition: str) -> None:
+        """Nothing is asked about a condition any more."""
+        with self._lock:
+            self.ranked.forget(condition)
 
     def answer(self, name: str, at: int | None) -> pa.Table:
         """From one committed state, whatever is committed meanwhile."""
-        committed = self.coordinator.committed
-        described = committed_query(committed, name)
-        if described is None:
-            raise NotThere(name)
-        if described["mode"] == C:
-            return self._kept(described, name, at)
-        return self._fetched(committed, described, name, at)
+        with self._lock:
+            committed = CommittedState(self._committed())
+            query = committed.query(name)
+            if query is None:
+                raise NotThere(name)
+            if query.mode == C:
+                return self._kept(query, name, at)
+            return self._fetched(committed, query, name, at)
 
-    def _kept(self, described: Mapping[str, Any], name: str, at: int | None) -> pa.Table:
+    def _kept(self, query: CommittedQuery, name: str, at: int | None) -> pa.Table:
         """The answer that is kept up to date."""
         if at is not None:
             raise ConfigError(
                 f"of {name} only the current answer is kept",
                 remedy="say materialize = 'p' or 'none' for answers at other times",
             )
-        if described["behind"]:
+        if query.behind:
             raise ConfigError(
                 f"the answer of {name} is not made yet, and it is paused",
                 remedy=f"RESUME QUERY {name} first",
             )
-        answer = Answer(self.session.queries[name].schema)
-        for pack in described["filling"]:
-            answer.add(self.answering.cache.open(pack[0]).table)
+        answer = Answer(output_schema(self._queries.bound(name)))
+        for pack in query.pending:
+            answer.add(self.fetching.cache.open(pack[0]).table)
         return answer.rows()
 
     def _fetched(
-        self, committed: State, described: Mapping[str, Any], name: str, at: int | None
+        self, committed: CommittedState, query: CommittedQuery, name: str, at: int | None
     ) -> pa.Table:
         """The answer over rows that are looked up now."""
-        instant = instant_asked(name, described["frontier"] - 1, at)
-        condition = described["condition"] if described["mode"] == P else ""
-        asked = self._snapshot(self.session.queries[name], condition)
-        if condition and self.treed and is_ranked(asked.plan):
-            return asked.of(self._ranked(committed, asked, instant, described["frontier"]))
+        instant = instant_asked(name, query.frontier - 1, at)
+        condition = query.condition if query.mode == P else ""
+        asked = self._snapshot(name, condition)
+        if condition and self.uses_trees and is_ranked(asked.plan):
+            return asked.of(self._ranked(committed, asked, instant, query.frontier))
         if asked.times is not None:
             tables = [self._combinations(committed, asked, asked.times, instant)]
         else:
             tables = [self._held(committed, asked, leaf, instant) for leaf in asked.plan.leaves]
         if asked.picked is None:
-            found = self.answering.evaluate(asked.plan, tables, self.coordinator.functions)
-            return asked.of(found)
+            return asked.of(self.fetching.evaluate(asked.plan, tables, self._functions))
         rows = tables[0].select(asked.picked).rename_columns(asked.schema.names)
         return rows if rows.schema == asked.schema else rows.cast(asked.schema)
 
-    def _snapshot(self, query: Query, condition: str) -> Snapshot:
-        text, known = self._known.get(query.name, ("", None))
-        if known is None or text != query.text or known.condition != condition:
-            bound, catalog, judged = query.bound, self.session.catalog, bool(condition)
+    def _snapshot(self, name: str, condition: str) -> Snapshot:
+        text, known = self._known.get(name, ("", None))
+        said = self._queries.text(name)
+        if known is None or text != said or known.condition != condition:
+            bound, catalog, judged = self._queries.bound(name), self._catalog, bool(condition)
             found = pairs_of(bound, catalog) if judged and len(bound.scans) > 1 else None
             made = None if found is None else judged_plan(bound, catalog)
             plan = made or snapshot_plan(bound, catalog, judged)
@@ -136,53 +153,55 @@ class Snapshots:
                 bound, plan, windows_of(bound), Answer(output_schema(bound)).schema,
                 picked_columns(plan), condition, None if found is None else found.times,
             )  # fmt: skip
-            self._known[query.name] = (query.text, known)
+            self._known[name] = (said, known)
         return known
 
-    def _condition(self, committed: State, asked: Snapshot) -> Member:
+    def _condition(self, committed: CommittedState, asked: Snapshot) -> Member:
         """Who stands for its condition, if what it has let through is all there."""
-        member = self.members.by_name.get(asked.condition)
-        cohort = None if member is None else committed["queries"].get(member.cohort)
-        if member is None or cohort is None or cohort["behind"]:
+        member = self._conditions.get(asked.condition)
+        cohort = None if member is None else committed.query(member.cohort)
+        if member is None or cohort is None or cohort.behind:
             raise NotThere(asked.condition)
         return member
 
     # -- rows --------------------------------------------------------------------------------
 
-    def _held(self, committed: State, asked: Snapshot, leaf: Leaf, instant: int) -> pa.Table:
+    def _held(
+        self, committed: CommittedState, asked: Snapshot, leaf: Leaf, instant: int
+    ) -> pa.Table:
         """What a table holds, or a window at an instant."""
         if leaf.alias not in asked.windows:
             return _together(leaf, list(self._table(committed, leaf)))
         return _together(leaf, list(self._within(committed, asked, leaf, instant)))
 
-    def _table(self, committed: State, leaf: Leaf) -> Iterator[pa.Table]:
-        for pack in metas(committed["tables"][leaf.relation]):
-            yield self.session.storage.read_table(pack.name).select(columns_of(leaf))
+    def _table(self, committed: CommittedState, leaf: Leaf) -> Iterator[pa.Table]:
+        for pack in committed.table(leaf.relation):
+            yield self._storage.read_table(pack.name).select(columns_of(leaf))
 
     def _within(
-        self, committed: State, asked: Snapshot, leaf: Leaf, instant: int
+        self, committed: CommittedState, asked: Snapshot, leaf: Leaf, instant: int
     ) -> Iterator[pa.Table]:
-        stream = committed["streams"][leaf.relation]
         low, high = bounds(asked.windows[leaf.alias], instant)
-        low, columns = max(low, stream["kept_since"]), columns_of(leaf)
+        low, columns = max(low, committed.kept_since(leaf.relation)), columns_of(leaf)
         if not asked.condition:
-            return self.answering.rows_between(metas(stream["packs"]), columns, low, high)
+            packs = committed.stream_packs(leaf.relation)
+            return self.fetching.rows_between(packs, columns, low, high)
         number = self._condition(committed, asked).id
-        packs = self._passed(committed, leaf.relation)
-        return self.answering.rows_wanted(packs, number, columns, low, high)
+        packs = self._matched(committed, leaf.relation)
+        return self.fetching.rows_wanted(packs, number, columns, low, high)
 
-    def _passed(self, committed: State, about: str) -> list[PackMeta]:
+    def _matched(self, committed: CommittedState, about: str) -> list[PackMeta]:
         """What conditions on a stream, or on a join, have let through."""
-        epoch = committed["epoch"]
+        epoch = committed.epoch
         known = self._packs.get(about)
         if known is None or known[0] != epoch:
-            found = put_out(committed, self.members.outputs(about))
+            found = committed.output(members_output(CONDITIONS, about))
             known = self._packs[about] = (epoch, [m for packs in found for m in packs])
         return known[1]
 
     def _combinations(
         self,
-        committed: State,
+        committed: CommittedState,
         asked: Snapshot,
         times: Mapping[str, tuple[str, int]],
         instant: int,
@@ -194,12 +213,11 @@ class Snapshots:
         within: dict[str, tuple[int, int]] = {}
         for alias in times:
             low, high = bounds(asked.windows[alias], instant)
-            kept = committed["streams"][streams[alias]]["kept_since"]
-            within[alias] = max(low, kept), high
+            within[alias] = max(low, committed.kept_since(streams[alias])), high
         # a combination comes with the last of its rows: no sooner than any window begins
         since = max(low for low, _ in within.values())
-        packs = self._passed(committed, member.stream)
-        rows = self.answering.rows_wanted(packs, member.id, columns, since, instant + 1)
+        packs = self._matched(committed, member.about)
+        rows = self.fetching.rows_wanted(packs, member.id, columns, since, instant + 1)
         table = _together(leaf, list(rows))
         inside = np.ones(table.num_rows, np.bool_)
         for alias, (column, unit) in times.items():
@@ -208,16 +226,19 @@ class Snapshots:
             inside &= (at >= low) & (at < high)
         return table if inside.all() else table.filter(pa.array(inside))
 
-    def _ranked(self, committed: State, asked: Snapshot, instant: int, until: int) -> pa.Table:
+    def _ranked(
+        self, committed: CommittedState, asked: Snapshot, instant: int, until: int
+    ) -> pa.Table:
         """By the trees of its condition, which knows all rows up to an instant."""
         leaf, member = asked.plan.leaves[0], self._condition(committed, asked)
         low, high = bounds(asked.windows[leaf.alias], instant)
-        kept = committed["streams"][leaf.relation]["kept_since"]
-        until = min(until, committed["queries"][member.cohort]["frontier"])
+        kept, cohort = committed.kept_since(leaf.relation), committed.query(member.cohort)
+        assert cohort is not None
+        until = min(until, cohort.frontier)
 
         def fetch(columns: list[str], since: int) -> pa.Table | None:
-            packs = self._passed(committed, leaf.relation)
-            found = list(self.answering.rows_wanted(packs, member.id, columns, since, until))
+            packs = self._matched(committed, leaf.relation)
+            found = list(self.fetching.rows_wanted(packs, member.id, columns, since, until))
             return pa.concat_tables(found) if found else None
 
         known = (kept, until)

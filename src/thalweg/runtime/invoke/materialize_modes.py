@@ -1,74 +1,75 @@
-"""Queries that only answer when they are invoked: how they come, change their mode and go."""
+"""How queries that answer when they are invoked are kept ready: their modes, and how these change."""
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
-
-import pyarrow as pa
 
 from thalweg.errors import ConfigError
 from thalweg.exec.frame import AFTER_TIME
+from thalweg.plan.catalog import Catalog
 from thalweg.plan.logical import EmitKind
-from thalweg.plan.pairs import pairs_of
 from thalweg.plan.query import BoundQuery
-from thalweg.plan.snapshots import (
-    has_snapshots,
-)
-from thalweg.plan.standing import StandingFilter, where_filter
-from thalweg.runtime.invoke.instant_answers import NotThere, Snapshots
+from thalweg.plan.snapshots import has_snapshots
+from thalweg.runtime.invoke.conditions import Conditions, condition_key
+from thalweg.runtime.invoke.instant_answers import InstantAnswers
 from thalweg.runtime.lifecycle.history_start import REPLAY, SEED, begin, beginning
-from thalweg.runtime.sharing.dormant_queries import committed_query
-from thalweg.runtime.sharing.filter_cohorts import Members
-from thalweg.runtime.state.engine_state import ASLEEP, NONE, PAUSED, WHERES, C, P, QueryState
+from thalweg.runtime.lifecycle.plan_table import PlanTable
+from thalweg.runtime.lifecycle.query_catalog import QueryCatalog
+from thalweg.runtime.lifecycle.query_registry import QueryRegistry
+from thalweg.runtime.results.committed_state import CommittedState
+from thalweg.runtime.sharing.filter_cohorts import FilterCohorts
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.query_state import AUTO, NONE, ON_DEMAND, PAUSED, C, P, QueryState
+from thalweg.store.manifest import State
+from thalweg.store.storage import Storage
 
-if TYPE_CHECKING:
-    from thalweg.runtime.session.session import Session
-
-AUTO = "auto"
 DECIDE_EVERY = 16
 """Epochs between two looks at how often a query under `auto` is invoked."""
 OFTEN = 1.0
 """Invocations an epoch from which on the answer is kept up to date; without any, nothing is."""
-ATTEMPTS = 5
 
 
-class Standing:
-    """The part of a session that answers invocations."""
+class MaterializeModes:
+    """Modes of queries. `detach` lets one go on by itself, `may_rest` lets it become dormant."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.coordinator = session.coordinator
-        self.wheres = Members(WHERES, self.coordinator, session.cohort_plan, self._condition)
-        self.wheres.load()
-        self.snapshots = Snapshots(session, self.wheres)
+    def __init__(
+        self,
+        storage: Storage,
+        catalog: Catalog,
+        state: EngineState,
+        plans: PlanTable,
+        registry: QueryRegistry,
+        queries: QueryCatalog,
+        conditions: Conditions,
+        cohorts: FilterCohorts,
+        answers: InstantAnswers,
+        committed: Callable[[], State],
+        detach: Callable[[str], None],
+        may_rest: Callable[[str], None],
+    ) -> None:
+        self._storage = storage
+        self._catalog = catalog
+        self._state = state
+        self._plans = plans
+        self._registry = registry
+        self._queries = queries
+        self._conditions = conditions
+        self._cohorts = cohorts
+        self._answers = answers
+        self._committed = committed
+        self._detach = detach
+        self._may_rest = may_rest
         self._users: dict[str, set[str]] = {}
-        for name, query in self.coordinator.state.asleep.items():
-            if query.mode == P:
-                self._users.setdefault(query.condition, set()).add(name)
+        for name, query in state.dormant.items():
+            if query.definition.mode == P:
+                self._users.setdefault(query.sharing.condition, set()).add(name)
         self._invoked: Counter[str] = Counter()
         self._looked_at: dict[str, int] = {}
         """Queries under `auto` by the epoch they were last looked at, the longest ago first."""
-        self._answering = threading.Lock()  # whoever asks: trees and open packs are common
-        self.composite = True
-        """Whether joins that differ only in what they ask of each side are made once."""
-        self.coordinator.before_commit.insert(0, self.decide)
 
-    def _condition(self, text: str) -> StandingFilter | None:
-        return self._asked(self.session.bind(text))
-
-    def _asked(self, bound: BoundQuery) -> StandingFilter | None:
-        """What a query asks of rows, or of the sides of a join."""
-        if len(bound.scans) == 1:
-            return where_filter(self.session.physical(bound))
-        found = pairs_of(bound, self.session.catalog)
-        if found is None or self.composite:
-            return None if found is None else found.asked
-        return replace(found.asked, stream=f"{found.asked.stream}-{condition_key(found.asked)}")
-
-    # -- coming, changing, going -------------------------------------------------------------
+    # -- which mode --------------------------------------------------------------------------
 
     def refuse(self, name: str, bound: BoundQuery) -> None:
         """Refuse what cannot be done, before anything is."""
@@ -86,7 +87,7 @@ class Standing:
                 f"query {name} answers when it is invoked and puts nothing out",
                 remedy="leave out materialize, or INTO",
             )
-        if wanted in (NONE, P) and wanted not in self.modes(bound):
+        if wanted in ON_DEMAND and wanted not in self.modes(bound):
             raise ConfigError(
                 f"the answer of {name} does not follow from which rows its windows hold, or its "
                 "WHERE from single rows",
@@ -95,7 +96,7 @@ class Standing:
 
     def mode_after(self, name: str, bound: BoundQuery, query: QueryState) -> str:
         """The mode of a query that is to say something else, or a refusal; none if it emits."""
-        mode, wanted = query.mode, bound.options.materialize
+        mode, wanted = query.definition.mode, bound.options.materialize
         if not mode:
             if wanted is not None:
                 raise ConfigError(
@@ -107,7 +108,7 @@ class Standing:
         if wanted == AUTO and mode not in self.modes(bound):
             chosen = self._usual(bound)
         self.refuse(name, replace(bound, options=replace(bound.options, materialize=chosen)))
-        if chosen == C and query.status == PAUSED:
+        if chosen == C and query.lifecycle.status == PAUSED:
             raise ConfigError(
                 f"the answer of {name} cannot be made while it is paused",
                 remedy=f"RESUME QUERY {name} first",
@@ -118,90 +119,98 @@ class Standing:
         """How it could be answered, the least work in advance first."""
         if not has_snapshots(bound) or self._has_changing_tables(bound):
             return (C,)
-        return (NONE, C) if self._asked(bound) is None else (NONE, P, C)
+        return (NONE, C) if self._conditions.of(bound) is None else (NONE, P, C)
 
     def _usual(self, bound: BoundQuery) -> str:
         """What `auto` begins with."""
         return P if P in self.modes(bound) else C
 
     def _has_changing_tables(self, bound: BoundQuery) -> bool:
-        tables = self.session.catalog.tables
+        tables = self._catalog.tables
         return any(s.is_table and tables[s.relation].changes for s in bound.scans)
 
-    def come(self, name: str, bound: BoundQuery) -> None:
+    # -- changing modes ----------------------------------------------------------------------
+
+    def begin(self, name: str, bound: BoundQuery) -> None:
         """Begin to answer for a query that has just been added."""
-        query = self.coordinator.state.queries[name]
-        wanted = bound.options.materialize
-        if query.mode:
-            if query.mode == P:
-                self._use(name, query, bound)
-        elif wanted == AUTO:
-            self.switch(name, self._usual(bound), bound)
-        elif wanted is not None:
-            self.switch(name, wanted, bound)
+        query, wanted = self._state.queries[name], bound.options.materialize
+        if query.definition.mode == P:
+            self._use(name, query, bound)
+        elif not query.definition.mode and wanted is not None:
+            self.switch(name, self._usual(bound) if wanted == AUTO else wanted, bound)
         self.watch(name, bound)
 
     def watch(self, name: str, bound: BoundQuery) -> None:
-        """Under `auto`, count how often it is invoked."""
+        """Remember the mode that is wanted; under `auto`, count how often it is invoked."""
         self._looked_at.pop(name, None)
-        if bound.options.materialize == AUTO:
-            self._looked_at[name] = self.coordinator.state.epoch
+        wanted = bound.options.materialize
+        if wanted == AUTO:
+            self._looked_at[name] = self._state.epoch
+        query = self._state.queries.get(name)
+        if query is not None and query.definition.materialize != (wanted or ""):
+            query.definition = replace(query.definition, materialize=wanted or "")
 
     def switch(self, name: str, mode: str, bound: BoundQuery) -> None:
         """Another mode from here on; the answers stay the same."""
-        query, plan = self.coordinator.state.queries[name], self.coordinator.plans[name]
+        query, plan = self._state.queries[name], self._plans[name]
         self.leave(name)
-        self.coordinator.drop_state(query)
-        streams = [self.coordinator.state.streams[s] for s in plan.streams]
-        now = query.frontier
-        if query.status != PAUSED:  # streams that it has not read before may be behind
+        self._registry.drop_state(query)
+        streams = [self._state.streams[s] for s in plan.streams]
+        now = query.progress.frontier
+        if query.lifecycle.status != PAUSED:  # streams it has not read before may be behind
             now = min((s.watermark for s in streams), default=now)
-        history = SEED if mode == C else REPLAY
-        given = beginning(plan, history, self.coordinator.state, now)
-        begin(query, given, self.coordinator.state, self.coordinator.storage)
-        query.mode = mode
+        given = beginning(plan, SEED if mode == C else REPLAY, self._state, now)
+        begin(query, given, self._state, self._storage)
+        query.definition = replace(query.definition, mode=mode)
         if mode == C:
-            query.silent_until = AFTER_TIME
+            query.history = replace(query.history, silent_until=AFTER_TIME)
             packs = [p for s in streams for p in s.packs]
-            kept = any(p.max_ts >= query.frontier and p.min_ts < now for p in packs)
+            frontier = query.progress.frontier
+            kept = any(p.max_ts >= frontier and p.min_ts < now for p in packs)
             if not kept and any(s.rows for s in streams):
-                query.start = query.frontier  # what was there is not in the windows any more
+                query.progress.start = frontier  # what was there is not in the windows any more
         else:
-            query.frontier, query.behind = now, False
+            query.progress.frontier, query.progress.behind = now, False
         if mode == P:
             self._use(name, query, bound)
-        if mode in ASLEEP:
-            self.session.sleeping.tire(name)
+        if mode in ON_DEMAND:
+            self._may_rest(name)
 
     def _use(self, name: str, query: QueryState, bound: BoundQuery) -> None:
-        found = self._asked(bound)
+        found = self._conditions.of(bound)
         assert found is not None
-        key = query.condition = condition_key(found)
-        if key not in self.wheres.by_name:
-            self.wheres.admit(key, query.text, found, REPLAY)
+        key = condition_key(found)
+        if query.sharing.condition != key:
+            query.sharing = replace(query.sharing, condition=key)
+        if key not in self._cohorts.by_name:
+            self._cohorts.admit(key, query.definition.text, found, REPLAY)
         self._users.setdefault(key, set()).add(name)
 
     def leave(self, name: str) -> None:
-        """A condition that nobody asks about any more is forgotten."""
-        with self._answering:
-            self._forget(name)
-
-    def _forget(self, name: str) -> None:
-        query = self.coordinator.state.known(name)
+        """A condition that no query asks about any more is forgotten."""
+        query = self._state.known(name)
         assert query is not None
         self._looked_at.pop(name, None)
-        self.snapshots.forget(name)
-        users = self._users.get(query.condition, set())
+        self._answers.forget(name)
+        condition = query.sharing.condition
+        users = self._users.get(condition, set())
         if name in users:
             users.remove(name)
             if not users:
-                del self._users[query.condition]
-                self.wheres.leave(query.condition)
-                self.snapshots.ranked.forget(query.condition)
+                del self._users[condition]
+                self._cohorts.leave(condition)
+                self._answers.forget_condition(condition)
 
-    def decide(self) -> None:
+    # -- auto --------------------------------------------------------------------------------
+
+    def invoked(self, name: str) -> None:
+        """Somebody asks for its answer."""
+        if name in self._looked_at:
+            self._invoked[name] += 1
+
+    def settle(self) -> None:
         """Under `auto`, look every so often at how often queries are invoked."""
-        epoch = self.coordinator.state.epoch
+        epoch = self._state.epoch
         while self._looked_at:
             name, since = next(iter(self._looked_at.items()))
             if epoch - since < DECIDE_EVERY:
@@ -212,52 +221,32 @@ class Standing:
             self._looked_at[name] = epoch
 
     def _decide(self, name: str, wanted: str) -> None:
-        query, known = self.coordinator.state.known(name), self.session.queries.get(name)
-        if query is None or known is None or wanted == query.mode:
+        query = self._state.known(name)
+        known = name in self._queries.queries
+        if query is None or not known or wanted == query.definition.mode:
             return
-        if wanted in self.modes(known.bound):
-            self.session.unfold(name)
-            self.switch(name, wanted, known.bound)
+        bound = self._queries.bound(name)
+        if wanted in self.modes(bound):
+            self._detach(name)
+            self.switch(name, wanted, bound)
 
-    # -- answering ---------------------------------------------------------------------------
+    # -- how far -----------------------------------------------------------------------------
 
     def is_uncommitted(self, name: str) -> bool:
         """Whether it came, or changed, after the last commit: what is committed does not know."""
-        query = self.coordinator.state.known(name)
-        known = committed_query(self.coordinator.committed, name) or {}
-        return query is not None and query.mode != "" and known.get("mode") != query.mode
+        query = self._state.known(name)
+        known = CommittedState(self._committed()).query(name)
+        mode = None if known is None else known.mode
+        return query is not None and query.definition.mode != "" and mode != query.definition.mode
 
     def is_behind(self, name: str) -> bool:
         """Whether it, or the condition it asks about, has still to go through the past. Answers
         are made from what is committed, so that counts."""
-        committed = self.coordinator.committed
-        known = committed_query(committed, name)
-        if known is None or known["mode"] != P:
-            return known is None or bool(known["behind"])
-        query = self.coordinator.state.known(name)
+        committed = CommittedState(self._committed())
+        known = committed.query(name)
+        if known is None or known.mode != P:
+            return known is None or known.behind
+        query = self._state.known(name)
         assert query is not None
-        cohort = committed["queries"].get(self.wheres.by_name[query.condition].cohort)
-        if cohort is None or cohort["behind"]:
-            return True
-        return bool(cohort["frontier"] < known["frontier"])
-
-    def answer(self, name: str, at: int | None) -> pa.Table:
-        """The rows of the answer, at an instant or now. Files may go while they are read, and how
-        the query is answered may change: then a newer state is committed."""
-        if name in self._looked_at:
-            self._invoked[name] += 1
-        for attempt in range(ATTEMPTS):
-            try:
-                with self._answering:
-                    return self.snapshots.answer(name, at)
-            except (FileNotFoundError, NotThere):
-                if attempt == ATTEMPTS - 1:
-                    raise
-                self.session.catch_up(name)
-        raise AssertionError
-
-
-def condition_key(found: StandingFilter) -> str:
-    """Equal for conditions that say the same, in whatever order."""
-    said = sorted(f"{c.column} {c.operator} {c.constant!r}" for c in found.comparisons)
-    return " AND ".join([found.stream, *said, *sorted(map(str, found.rest))])
+        cohort = committed.query(self._cohorts.by_name[query.sharing.condition].cohort)
+        return cohort is None or cohort.behind or cohort.frontier < known.frontier

@@ -61,7 +61,7 @@ class _Ranks:
     until: int = BEFORE_TIME
 
 
-class Ranked:
+class RangeAggregates:
     """All trees by condition and column; rows alone are counted under a column without a name."""
 
     def __init__(self) -> None:

@@ -41,7 +41,7 @@ def bounds(window: TimeWindow, instant: int) -> tuple[int, int]:
 
 
 @dataclass(slots=True)
-class Answering:
+class RowFetch:
     """Fetches rows and evaluates snapshots, in this process."""
 
     storage: Storage

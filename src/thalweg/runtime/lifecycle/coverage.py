@@ -15,7 +15,8 @@ from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME
 from thalweg.plan.logical import RowWindow, TimeWindow, format_instant
 from thalweg.plan.physical import Block, Leaf, QueryPlan, Reading
 from thalweg.runtime.lifecycle.history_start import passes_rows_on, reach
-from thalweg.runtime.state.engine_state import QueryState, WindowStore
+from thalweg.runtime.state.query_state import QueryState
+from thalweg.runtime.state.stream_state import WindowStore
 
 COMPLETE, PARTIAL = "COMPLETE", "PARTIAL"
 Stores = Mapping[str, WindowStore]
@@ -52,8 +53,10 @@ def coverage(
 ) -> Coverage:
     """Of the answer at an instant, by default the last one that is over. The content of windows
     may be in `stores`; `kept` says from when on rows of streams are there for it at all."""
-    silent_until = BEFORE_TIME if query.silent_until == AFTER_TIME else query.silent_until
-    at = max(query.frontier, silent_until) - 1 if now is None else now
+    silent_until = (
+        BEFORE_TIME if query.history.silent_until == AFTER_TIME else query.history.silent_until
+    )
+    at = max(query.progress.frontier, silent_until) - 1 if now is None else now
     if passes_rows_on(plan):
         return Coverage()
     since = {s: max(_seen_since(s, query), (kept or {}).get(s, BEFORE_TIME)) for s in plan.streams}
@@ -92,7 +95,9 @@ def _above_each_other(plan: QueryPlan, since: int, now: int) -> Coverage:
 
 def _seen_since(stream: str, query: QueryState) -> int:
     """From when on it has seen every row of a stream."""
-    return max(query.begins.get(stream, BEFORE_TIME), query.floors.get(stream, BEFORE_TIME))
+    return max(
+        query.history.begins.get(stream, BEFORE_TIME), query.limits.floors.get(stream, BEFORE_TIME)
+    )
 
 
 def _full_windows(plan: QueryPlan, query: QueryState, stores: Stores) -> Iterator[tuple[int, int]]:
@@ -101,8 +106,8 @@ def _full_windows(plan: QueryPlan, query: QueryState, stores: Stores) -> Iterato
         for i, leaf in enumerate(relation.leaves if isinstance(relation, Block) else ()):
             window, slot = leaf.window, slots.slot(number, slots.LEAF, i)
             if isinstance(window, RowWindow) and not window.partition_by:
-                store = stores.get(query.stubs.get(slot, ""))
-                packs = query.slots.get(slot, []) if store is None else store.packs
+                store = stores.get(query.operators.shared_slots.get(slot, ""))
+                packs = query.operators.slots.get(slot, ()) if store is None else store.packs
                 if any(p.meta.rows >= window.rows for p in packs):
                     yield number, i
 

@@ -8,7 +8,7 @@ where the past ends.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from thalweg.exec.frame import BEFORE_TIME
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.logical import EmitKind, TimeWindow, WindowSpec
 from thalweg.plan.physical import Block, QueryPlan, Sequenced
-from thalweg.runtime.state.engine_state import EngineState, QueryState, StreamState
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.query_state import HistoryStart, QueryState
+from thalweg.runtime.state.stream_state import StreamState
 from thalweg.store.packs import TIME, PackMeta
 from thalweg.store.storage import Storage
 
@@ -84,22 +86,22 @@ def reach(plan: QueryPlan, cut: int) -> int:
 
 def begin(query: QueryState, given: Beginning, state: EngineState, storage: Storage) -> None:
     """Let a query begin there."""
-    query.first_seq = given.first_seq
-    query.begins = dict(given.begins)
-    query.silent_until = given.silent_until
-    query.start = None
-    query.floors, query.evicted = {}, {}
-    query.before = {s: state.streams[s].rows for s in given.begins}
-    if given.first_seq:
-        query.frontier = BEFORE_TIME
-        return
-    query.frontier = given.frontier
-    for stream, since in given.begins.items():
-        packs = state.streams[stream].packs
-        query.before[stream] -= rows_since(storage, packs, since)
-        if any(p.min_ts < since for p in packs):
-            query.floors[stream] = since
-    query.behind = any(state.streams[s].packs for s in given.begins)
+    before = {s: state.streams[s].rows for s in given.begins}
+    floors: dict[str, int] = {}
+    query.progress.start = None
+    query.progress.frontier = BEFORE_TIME
+    if not given.first_seq:
+        query.progress.frontier = given.frontier
+        for stream, since in given.begins.items():
+            packs = state.streams[stream].packs
+            before[stream] -= rows_since(storage, packs, since)
+            if any(p.min_ts < since for p in packs):
+                floors[stream] = since
+        query.progress.behind = any(state.streams[s].packs for s in given.begins)
+    query.limits = replace(query.limits, floors=floors, evicted={})
+    query.history = HistoryStart(
+        given.first_seq, dict(given.begins), before, given.silent_until, query.history.had_rows
+    )
 
 
 def passes_rows_on(plan: QueryPlan) -> bool:

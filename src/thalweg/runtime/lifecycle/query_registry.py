@@ -1,151 +1,142 @@
-"""Queries that come, are replaced, rest and go: the coordinator's state of them, between epochs."""
+"""Queries that begin, are replaced, pause and end: their state, changed between two epochs."""
 
 from __future__ import annotations
 
-from collections import Counter
+from dataclasses import replace
 
-from thalweg.adapt.loop import Adaptation
 from thalweg.exec.frame import BEFORE_TIME
-from thalweg.exec.shared import Common, common_predicates
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.query import QueryOptions
-from thalweg.runtime.epoch.catch_up import PUSH, Pace, chosen_backfill
+from thalweg.runtime.lifecycle.backfill import PUSH, Pace, chosen_backfill
 from thalweg.runtime.lifecycle.history_start import SEED, begin, beginning, usual_history
-from thalweg.runtime.state.engine_state import PAUSED, RUNNING, EngineState, QueryState, StreamState
-from thalweg.runtime.state.output_keys import keys_of
-from thalweg.runtime.upkeep.output_compaction import Gathering
-from thalweg.store.packs import Key
+from thalweg.runtime.lifecycle.plan_table import PlanTable
+from thalweg.runtime.lifecycle.transitions import Event, after
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.outputs import Outputs
+from thalweg.runtime.state.pending_files import PendingFiles
+from thalweg.runtime.state.query_state import Definition, OperatorState, QueryState, Sharing
+from thalweg.runtime.state.stream_state import StreamState
 from thalweg.store.storage import Storage
 
+_COUNTED_FOR_EVER = ("emitted", "rejected")
 
-class Registering:
-    """The part of `Coordinator` that knows which queries there are, and by which plans."""
 
-    storage: Storage
-    catalog: Catalog
-    state: EngineState
-    plans: dict[str, QueryPlan]
-    limits: dict[str, int]
-    adaptation: Adaptation
-    pace: Pace
-    gathering: Gathering
-    apart: set[str]
-    _dropped: list[str]
-    _common: Common | None
+class QueryRegistry:
+    """Which queries there are, cohorts and those of views among them."""
 
-    def add_query(self, name: str, text: str, plan: QueryPlan, options: QueryOptions) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        catalog: Catalog,
+        state: EngineState,
+        plans: PlanTable,
+        outputs: Outputs,
+        files: PendingFiles,
+        pace: Pace,
+    ) -> None:
+        self._storage = storage
+        self._catalog = catalog
+        self._state = state
+        self._plans = plans
+        self._outputs = outputs
+        self._files = files
+        self._pace = pace
+
+    def add(
+        self,
+        name: str,
+        definition: Definition,
+        plan: QueryPlan,
+        options: QueryOptions,
+        sharing: Sharing | None = None,
+    ) -> QueryState:
         """A new query sees log entries from now on; a known one goes on where it was."""
-        for leaf in plan.leaves:
-            if not leaf.is_table:
-                self.state.streams.setdefault(leaf.relation, StreamState())
-        if name not in self.state.queries:
-            history = options.history or usual_history(plan, self.catalog)
-            given = beginning(plan, history, self.state)
-            query = self.state.queries[name] = QueryState(
-                text, created=text, delivered=self.state.epoch
-            )
-            begin(query, given, self.state, self.storage)
-            streams = [self.state.streams[s] for s in plan.streams]
-            query.begun = any(
-                s.kept_since > BEFORE_TIME or any(p.min_ts < given.silent_until for p in s.packs)
-                for s in streams
-            )
-            if query.behind:
-                query.backfill = chosen_backfill(
-                    options.backfill, plan, query, self.state, self.storage, self.pace.rows
-                )
+        self._know_streams(plan)
+        if name not in self._state.queries:
+            query = QueryState(definition, sharing=sharing or Sharing())
+            query.progress.delivered = self._state.epoch
+            self._state.queries[name] = query
+            self._begin(query, plan, options)
         self.replan(name, plan, options)
+        return self._state.queries[name]
 
-    def replace_query(self, name: str, text: str, plan: QueryPlan, options: QueryOptions) -> None:
+    def _begin(self, query: QueryState, plan: QueryPlan, options: QueryOptions) -> None:
+        history = options.history or usual_history(plan, self._catalog)
+        given = beginning(plan, history, self._state)
+        begin(query, given, self._state, self._storage)
+        streams = [self._state.streams[s] for s in plan.streams]
+        had_rows = any(
+            s.kept_since > BEFORE_TIME or any(p.min_ts < given.silent_until for p in s.packs)
+            for s in streams
+        )
+        query.history = replace(query.history, had_rows=had_rows)
+        if query.progress.behind:
+            query.progress.backfill = chosen_backfill(
+                options.backfill, plan, query, self._state, self._storage, self._pace.rows
+            )
+
+    def replace(self, name: str, text: str, plan: QueryPlan, options: QueryOptions) -> None:
         """Let another version of a query take over at its frontier, its windows filled from what is
         kept. Of a relation the difference between the two answers is put out then. (One that is
         invoked has a mode, in which it begins afresh.)"""
-        query = self.state.queries[name]
-        is_silent = query.frontier < query.silent_until
-        cut = query.silent_until if is_silent else query.frontier
+        query = self._state.queries[name]
+        was_silent, start = query.is_silent, query.progress.start
+        cut = query.history.silent_until if was_silent else query.progress.frontier
         self.drop_state(query)
-        query.text, query.orders = text, []
-        for stream in plan.streams:
-            self.state.streams.setdefault(stream, StreamState())
-        if cut > BEFORE_TIME and not query.mode:
-            query.begun = query.begun if query.start is None else query.start < cut
-            begin(query, beginning(plan, SEED, self.state, cut), self.state, self.storage)
-            query.backfill = PUSH
-            query.replaces = query.replaces or not is_silent
+        query.definition = replace(query.definition, text=text, orders=())
+        self._know_streams(plan)
+        if cut > BEFORE_TIME and not query.definition.mode:
+            had_rows = query.history.had_rows if start is None else start < cut
+            given = beginning(plan, SEED, self._state, cut)
+            begin(query, given, self._state, self._storage)
+            query.history = replace(query.history, had_rows=had_rows)
+            query.progress.backfill = PUSH
+            query.output = replace(query.output, replaces=query.output.replaces or not was_silent)
         self.replan(name, plan, options)
 
-    def drop_state(self, query: QueryState) -> None:
-        self._dropped += [f for slot in query.slots.values() for p in slot for f in p.files]
-        self._dropped += [p[0] for p in query.filling]
-        query.slots, query.filling, query.stubs = {}, [], {}
-        kept = ("emitted", "rejected")
-        query.counts = {k: n for k, n in query.counts.items() if k in kept}
+    def _know_streams(self, plan: QueryPlan) -> None:
+        for stream in plan.streams:
+            self._state.streams.setdefault(stream, StreamState())
 
-    def remove_query(self, name: str) -> None:
+    def replan(self, name: str, plan: QueryPlan, options: QueryOptions) -> None:
+        """Run a query by another plan from the next epoch on, its conjunctions as they were."""
+        self._plans.put(name, plan, options, self._state.queries[name].definition.orders)
+
+    def drop_state(self, query: QueryState) -> None:
+        """Let a query hold nothing; what it has put out stays."""
+        self._files.drop(query.operators.files)
+        self._files.drop(p[0] for p in query.output.pending)
+        counts = {k: n for k, n in query.operators.counts.items() if k in _COUNTED_FOR_EVER}
+        query.operators = OperatorState(counts=counts)
+        query.output = replace(query.output, pending=())
+
+    def remove(self, name: str) -> None:
         """Forget a query and everything that was kept for it alone."""
-        query = self.state.queries.pop(name)
+        query = self._state.queries.pop(name)
         self.drop_state(query)
-        self._dropped += [p[0] for p in (*query.rejects, *query.base, *query.roll)]
-        self.forget_outputs(name)
-        self.limits.pop(name, None)
-        self.forget_plan(name)
+        output = query.output
+        self._files.drop(p[0] for p in (*output.rejects, *output.base, *query.sharing.roll))
+        self._outputs.forget(name)
+        self._plans.forget(name)
 
     def hand_over(self, name: str) -> None:
         """A query is run by another from here on; what it has put out stays."""
-        del self.state.queries[name]
-        self.limits.pop(name, None)
-        self.forget_plan(name)
-
-    def forget_plan(self, name: str) -> None:
-        """A query no longer goes with the epochs."""
-        self.plans.pop(name, None)
-        self.apart.discard(name)
-        self.adaptation.forget(name)
-        self._common = None
-
-    def forget_outputs(self, name: str) -> None:
-        self.gathering.forget(name)
-        for key in keys_of(self.state.outputs, name):
-            self._dropped += [p[0] for p in self.state.outputs.pop(key)]
+        del self._state.queries[name]
+        self._plans.forget(name)
 
     def pause(self, name: str) -> None:
         """Let a query rest; what it has yet to see is kept for it."""
-        self.state.queries[name].status = PAUSED
+        query = self._state.queries[name]
+        query.lifecycle = after(query.lifecycle, Event.PAUSE)
 
     def resume(self, name: str) -> None:
         """Let a query that rests, or that had failed, go on where it stopped."""
-        query = self.state.queries[name]
-        query.status, query.error, query.behind = RUNNING, None, True
-        query.backfill = PUSH
-
-    @property
-    def common(self) -> Common:
-        """Predicates that several queries ask; found out once after many changes."""
-        if self._common is None:
-            self._common = common_predicates(self.plans.values())
-        return self._common
+        query = self._state.queries[name]
+        query.lifecycle = after(query.lifecycle, Event.RESUME)
+        query.progress.behind, query.progress.backfill = True, PUSH
 
     @property
     def is_behind(self) -> bool:
         """Whether some query has still to go through the past."""
-        return any(q.behind and q.status == RUNNING for q in self.state.queries.values())
-
-    def replan(self, name: str, plan: QueryPlan, options: QueryOptions) -> None:
-        """Run a query by another plan from the next epoch on, its conjunctions as they were."""
-        (self.apart.add if options.share == "off" else self.apart.discard)(name)
-        orders = [tuple(o) for o in self.state.queries[name].orders]
-        self.plans[name] = self.adaptation.watch(name, plan, options, orders)
-        self._common = None
-
-    def keys_of(self, stream: str) -> tuple[Key, ...]:
-        """Key indexes wanted on a stream's packs, the most used first."""
-        wanted: Counter[Key] = Counter()
-        for plan in self.plans.values():
-            for of, key, use in plan.keys_wanted:
-                if of == stream:
-                    wanted[key] += use
-        definition = self.catalog.streams.get(stream)
-        if definition is not None and definition.key and definition.is_retained:
-            wanted[definition.key] += 1  # for those who will ask about the past of one entity
-        return tuple(k for k, _ in wanted.most_common())
+        return any(q.progress.behind and q.runs for q in self._state.queries.values())

@@ -7,67 +7,69 @@ long as it says.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from thalweg.errors import ConfigError, DuplicateName
 from thalweg.exec.frame import BEFORE_TIME
-from thalweg.lang import ast
-from thalweg.plan.catalog import SourceSpec, StreamDef, ViewDef
+from thalweg.plan.catalog import Catalog, SourceSpec, StreamDef
 from thalweg.plan.logical import EmitKind, format_duration
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.query import BoundQuery
+from thalweg.plan.query import BoundQuery, QueryOptions
 from thalweg.runtime.lifecycle.history_start import passes_rows_on, reach
-from thalweg.runtime.state.engine_state import VIEWS, EngineState, StreamState
-from thalweg.runtime.state.stream_definitions import STREAM, VIEW, described, read_stream
-
-if TYPE_CHECKING:
-    from thalweg.runtime.session.session import Session
+from thalweg.runtime.lifecycle.plan_table import PlanTable
+from thalweg.runtime.lifecycle.query_registry import QueryRegistry
+from thalweg.runtime.planner import Planned, Planner
+from thalweg.runtime.state.definitions import Definitions
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.internal_names import view_query
+from thalweg.runtime.state.pending_files import PendingFiles
+from thalweg.runtime.state.query_state import VIEW, Definition
+from thalweg.runtime.state.stream_definitions import STREAM, described, read_stream
+from thalweg.runtime.state.stream_state import StreamState
 
 
 class RetainedViews:
-    """The part of a session that runs them."""
+    """The queries of views, and the streams they feed."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.coordinator = session.coordinator
+    def __init__(
+        self,
+        catalog: Catalog,
+        state: EngineState,
+        plans: PlanTable,
+        planner: Planner,
+        registry: QueryRegistry,
+        definitions: Definitions,
+        files: PendingFiles,
+    ) -> None:
+        self._catalog = catalog
+        self._state = state
+        self._plans = plans
+        self._planner = planner
+        self._registry = registry
+        self._definitions = definitions
+        self._files = files
 
-    def has(self, name: str) -> bool:
-        return f"{VIEWS}{name}" in self.coordinator.state.queries
+    def text(self, name: str) -> str | None:
+        """What a view says, if there is one of this name."""
+        query = self._state.queries.get(view_query(name))
+        return None if query is None else query.definition.text
 
-    def define(self, statement: ast.CreateView, text: str) -> ViewDef:
-        name, own = statement.name, f"{VIEWS}{statement.name}"
-        known = self.coordinator.state.queries.get(own)
-        if known is not None and known.text == statement.text:
-            self._refuse_other_retain(name, statement.retain)
-            self.resume()
-            return ViewDef(name, statement.text)
-        if self.session.catalog.relation(name) is not None:
-            raise DuplicateName(f"{name} is already defined", remedy="use another name")
-        select = ast.SelectStatement(statement.query, statement.text, statement.at)
-        prepared = self.session.prepare(own, select, text)
-        stream = _stream(name, prepared.bound, statement.retain)
+    def begin(self, name: str, planned: Planned, retain: int | None) -> None:
+        """Run the query of a view, and know the stream it feeds."""
+        own, stream = view_query(name), _stream(name, planned.bound, retain)
+        self._catalog.streams[name] = stream
+        self._definitions.put(STREAM, name, described(stream))
+        text = planned.text
+        definition = Definition(text, created=text, kind=VIEW, feeds=name)
+        query = self._registry.add(own, definition, planned.plan, _options(planned.bound))
+        seen = query.history.begins
+        since = max((_whole_since(s, seen, self._state) for s in seen), default=BEFORE_TIME)
+        self._state.streams.setdefault(name, StreamState()).whole_since = (
+            since if since == BEFORE_TIME else since + _reach(planned.plan)
+        )
 
-        def begin() -> None:
-            session, state = self.session, self.coordinator.state
-            session.catalog.streams[name] = stream
-            state.definitions[f"{STREAM}{name}"] = described(stream)
-            reads = frozenset(prepared.reads)
-            kept = {"text": statement.text, "reads": sorted(reads), "retained": True}
-            state.definitions[f"{VIEW}{name}"] = json.dumps(kept)
-            session.reads[name] = reads
-            self.coordinator.add_query(own, statement.text, prepared.plan, prepared.bound.options)
-            seen = self.coordinator.state.queries[own].begins
-            since = max((_whole_since(s, seen, state) for s in seen), default=BEFORE_TIME)
-            state.streams.setdefault(name, StreamState()).whole_since = (
-                since if since == BEFORE_TIME else since + _reach(prepared.plan)
-            )
-
-        self.session.between_epochs(begin)
-        return ViewDef(name, statement.text)
-
-    def _refuse_other_retain(self, name: str, retain: int | None) -> None:
+    def refuse_other_retain(self, name: str, retain: int | None) -> None:
         kept = self._stream(name).retain
         if kept != retain:
             raise DuplicateName(
@@ -76,29 +78,32 @@ class RetainedViews:
             )
 
     def _stream(self, name: str) -> StreamDef:
-        stream = read_stream(self.coordinator.state.definitions[f"{STREAM}{name}"])
+        stream = read_stream(self._definitions.get(STREAM, name) or "")
         assert stream is not None
         return stream
 
     def restore(self, name: str) -> None:
         """Know the stream of a view of an earlier run."""
-        self.session.catalog.streams[name] = self._stream(name)
+        self._catalog.streams[name] = self._stream(name)
 
     def resume(self) -> None:
         """Let the queries of views go on, once their streams are there."""
-        for own, query in list(self.coordinator.state.queries.items()):
-            if own.startswith(VIEWS) and own not in self.coordinator.plans:
-                self.restore(own.removeprefix(VIEWS))
-                bound = self.session.bind(query.text)
-                self.coordinator.replan(own, self.session.physical(bound), bound.options)
+        for own, query in self._state.of_kind(VIEW):
+            if own not in self._plans:
+                self.restore(query.definition.feeds)
+                bound = self._planner.bind(query.definition.text)
+                self._registry.replan(own, self._planner.physical(bound), _options(bound))
 
     def drop(self, name: str) -> None:
-        state = self.coordinator.state
-        self.coordinator.remove_query(f"{VIEWS}{name}")
-        self.session.catalog.streams.pop(name)
-        state.definitions.pop(f"{STREAM}{name}", None)
-        for pack in state.streams.pop(name).packs:
-            self.coordinator.drop_later(pack.name)
+        self._registry.remove(view_query(name))
+        self._catalog.streams.pop(name)
+        self._definitions.pop(STREAM, name)
+        self._files.drop(pack.name for pack in self._state.streams.pop(name).packs)
+
+
+def _options(bound: BoundQuery) -> QueryOptions:
+    """What others read is not shortened."""
+    return replace(bound.options, state_limit=None)
 
 
 def _whole_since(stream: str, begins: Mapping[str, int], state: EngineState) -> int:

@@ -1,4 +1,4 @@
-"""What a query says before it may speak.
+"""Output that is held back until the windows of a query are filled.
 
 While the windows of a query are being filled from the past, its changes are added up instead of
 being put out. When the filling is done, the sum is the base of a new query's answer; of another
@@ -9,6 +9,7 @@ instant at which the new version takes over.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,27 +18,27 @@ from thalweg.exec.derived import WEIGHT, summed
 from thalweg.exec.emit import SIGN
 from thalweg.plan.logical import EmitKind
 from thalweg.plan.physical import QueryPlan
-from thalweg.runtime.results.current_answer import weighted
-from thalweg.runtime.state.engine_state import Described, QueryState
-from thalweg.runtime.upkeep.output_retention import add_to
+from thalweg.runtime.results.current_answer import add_to, weighted
+from thalweg.runtime.state.query_state import Described, QueryState
 from thalweg.store.packs import TIME, PackMeta, fresh_name, write_pack
 from thalweg.store.storage import Storage
 
 
-def swallow(
+def add_up(
     query: QueryState, plan: QueryPlan, packs: Sequence[PackMeta], storage: Storage, prefix: str
 ) -> list[str]:
-    """Add up a silent step's output; returns the files that are superfluous then."""
+    """Add the output of a silent step up; returns the files that are superfluous then."""
     gone = [p.name for p in packs]
     if plan.kind is EmitKind.RELATION and packs:
-        gone += [p[0] for p in query.filling]
+        gone += [p[0] for p in query.output.pending]
         described = [p.to_json() for p in packs]
         columns = [f.name for f in plan.schema]
-        query.filling = add_to(query.filling, described, columns, storage, prefix)
+        pending = add_to(query.output.pending, described, columns, storage, prefix)
+        query.output = replace(query.output, pending=pending)
     return gone
 
 
-def speak(
+def end_silence(
     query: QueryState,
     plan: QueryPlan,
     outputs: Sequence[Described],
@@ -46,23 +47,25 @@ def speak(
 ) -> tuple[list[PackMeta], list[str]]:
     """End the silence. What a new version differs by from what was put out so far (`outputs`), and
     files that are superfluous then."""
-    filling, query.filling = query.filling, []
-    replaces, query.replaces = query.replaces, False
+    before = query.output
+    pending = before.pending
+    query.output = replace(before, pending=(), replaces=False)
     if plan.kind is not EmitKind.RELATION:
         return [], []
-    if not replaces:
-        gone = [p[0] for p in query.base]
-        query.base = filling
-        return [], gone
+    if not before.replaces:
+        query.output = replace(query.output, base=pending)
+        return [], [p[0] for p in before.base]
     names = [f.name for f in plan.schema]
-    old = [storage.read_table(p[0]).drop_columns([TIME]) for p in query.base]
+    old = [storage.read_table(p[0]).drop_columns([TIME]) for p in before.base]
     old += [weighted(storage.read_table(p[0])) for p in outputs]
-    new = [storage.read_table(p[0]).drop_columns([TIME]) for p in filling]
+    new = [storage.read_table(p[0]).drop_columns([TIME]) for p in pending]
     tables = [*new, *(_negated(t) for t in old)]
-    gone = [p[0] for p in filling]
+    gone = [p[0] for p in pending]
     if not tables:
         return [], gone
-    changes = _signed(summed(pa.concat_tables(tables).combine_chunks(), names), query.silent_until)
+    changes = _signed(
+        summed(pa.concat_tables(tables).combine_chunks(), names), query.history.silent_until
+    )
     if not changes.num_rows:
         return [], gone
     return [write_pack(storage, fresh_name(prefix, "out"), changes)], gone

@@ -13,8 +13,10 @@ from collections.abc import Mapping
 from thalweg.exec.frame import BEFORE_TIME
 from thalweg.plan.logical import TimeWindow
 from thalweg.plan.physical import Block, QueryPlan
-from thalweg.runtime.state.engine_state import FAILED, RUNNING, EngineState, QueryState
-from thalweg.runtime.upkeep.retention import needed_since
+from thalweg.runtime.lifecycle.transitions import Event, after
+from thalweg.runtime.lifecycle.window_reach import needed_since
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.query_state import Limits, QueryState
 from thalweg.store.packs import PackMeta
 
 
@@ -27,7 +29,7 @@ def enforce(
     """Bring every query below its own limit (`limits`) and all together below the engine's."""
     for name, limit in limits.items():
         query = state.queries[name]
-        if query.status == RUNNING:
+        if query.runs:
             _shorten(name, plans[name], query, state, limit)
     if whole is not None:
         _shorten_all(state, plans, whole)
@@ -35,7 +37,7 @@ def enforce(
 
 def state_of(plan: QueryPlan, query: QueryState, state: EngineState) -> int:
     """Bytes that a query needs: its own state, and packs of its streams within its reach."""
-    own = sum(p.meta.bytes for slot in query.slots.values() for p in slot)
+    own = sum(p.meta.bytes for slot in query.operators.slots.values() for p in slot)
     return own + sum(p.bytes for packs in _reach(plan, query, state).values() for p in packs)
 
 
@@ -49,7 +51,9 @@ def _reach(plan: QueryPlan, query: QueryState, state: EngineState) -> dict[str, 
                 lows[leaf.relation] = min(lows.get(leaf.relation, low), low)
     return {
         stream: [
-            p for p in state.seen_by(query, stream) if p.max_ts >= low and p.min_ts < query.frontier
+            p
+            for p in state.seen_by(query, stream)
+            if p.max_ts >= low and p.min_ts < query.progress.frontier
         ]
         for stream, low in lows.items()
     }
@@ -80,11 +84,11 @@ def _shorten(name: str, plan: QueryPlan, query: QueryState, state: EngineState, 
         floors[stream] = max(floors.get(stream, BEFORE_TIME), pack.max_ts + 1)
         over -= pack.bytes
     if over > 0:
-        query.status = FAILED
-        query.error = (
+        error = (
             f"the state of query {name} exceeds its limit of {limit:,} bytes and cannot be "
             "shortened: give its streams shorter windows, or raise state_limit"
         )
+        query.lifecycle = after(query.lifecycle, Event.FAIL, error)
         return
     _raise_floors(query, floors)
 
@@ -95,23 +99,24 @@ def _newest(packs: list[PackMeta]) -> int:
     return sum(p.bytes for p in packs if p.seq == last)
 
 
-def _raise_floors(query: QueryState, floors: Mapping[str, int]) -> None:
-    for stream, floor in floors.items():
-        before = query.floors.get(stream, BEFORE_TIME)
-        now = min(max(before, floor), query.frontier)
+def _raise_floors(query: QueryState, given: Mapping[str, int]) -> None:
+    floors, evicted = dict(query.limits.floors), dict(query.limits.evicted)
+    for stream, floor in given.items():
+        before = floors.get(stream, BEFORE_TIME)
+        now = min(max(before, floor), query.progress.frontier)
         if now > before:
-            query.floors[stream] = now
-            query.evicted[stream] = [query.evicted.get(stream, [before])[0], now]
-            if query.approximate_since is None:
-                query.approximate_since = query.frontier
+            floors[stream] = now
+            evicted[stream] = evicted.get(stream, (before, before))[0], now
+    if floors != query.limits.floors:
+        since = query.limits.approximate_since
+        since = query.progress.frontier if since is None else since
+        query.limits = Limits(floors, evicted, since)
 
 
 def _shorten_all(state: EngineState, plans: Mapping[str, QueryPlan], limit: int) -> None:
     """The largest query gives first."""
     sizes = {
-        n: state_of(plans[n], q, state)
-        for n, q in state.queries.items()
-        if n in plans and q.status == RUNNING
+        n: state_of(plans[n], q, state) for n, q in state.queries.items() if n in plans and q.runs
     }
     over = _total(state, plans) + _growth(state, plans) - limit
     for name in sorted(sizes, key=lambda n: -sizes[n]):
@@ -124,7 +129,7 @@ def _shorten_all(state: EngineState, plans: Mapping[str, QueryPlan], limit: int)
 def _growth(state: EngineState, plans: Mapping[str, QueryPlan]) -> int:
     streams: dict[str, list[PackMeta]] = {}
     for name, query in state.queries.items():
-        if name in plans and query.status == RUNNING:
+        if name in plans and query.runs:
             streams |= _reach(plans[name], query, state)
     return sum(map(_newest, streams.values()))
 
@@ -133,8 +138,10 @@ def _total(state: EngineState, plans: Mapping[str, QueryPlan]) -> int:
     """Bytes that all queries need together; packs they share count once."""
     packs: dict[str, int] = {}
     for name, query in state.queries.items():
-        if name in plans and query.status == RUNNING:
+        if name in plans and query.runs:
             for found in _reach(plans[name], query, state).values():
                 packs |= {p.name: p.bytes for p in found}
-            packs |= {p.meta.name: p.meta.bytes for slot in query.slots.values() for p in slot}
+            packs |= {
+                p.meta.name: p.meta.bytes for slot in query.operators.slots.values() for p in slot
+            }
     return sum(packs.values())

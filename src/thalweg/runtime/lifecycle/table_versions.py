@@ -16,26 +16,30 @@ from thalweg.errors import ConfigError
 from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME
 from thalweg.exec.versioned import SINCE, first_version, next_version
 from thalweg.plan.logical import format_instant
-from thalweg.runtime.epoch.coordinator import Coordinator
 from thalweg.runtime.state.clock import wall_clock
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.pending_files import PendingFiles
 from thalweg.store.packs import PackMeta, arrange, write_pack
 from thalweg.store.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
-    coordinator: Coordinator
+class TableVersions:
+    """The content of tables in the state."""
+
     storage: Storage
+    state: EngineState
+    files: PendingFiles
 
     def put(self, name: str, rows: pa.Table, at: int | None = None) -> None:
         """The content of a table from an instant on; the same content again changes nothing."""
-        state = self.coordinator.state
+        state = self.state
         known = state.tables.get(name)
         if known is None:
             self._write(name, rows)
             state.versions[name] = [[BEFORE_TIME, wall_clock()]]
             return
-        frontiers = [q.frontier for q in state.queries.values()]
+        frontiers = [q.progress.frontier for q in state.queries.values()]
         first = max([*frontiers, state.versions.get(name, [[BEFORE_TIME]])[-1][0]])
         since = first if at is None else at
         if since < first:
@@ -54,10 +58,15 @@ class Tables:
         else:
             self._write(name, found)
             state.versions.setdefault(name, []).append([since, wall_clock()])
-        self.coordinator.drop_later(known[0].name)
+        self.files.drop([known[0].name])
 
     def changes(self, name: str) -> bool:
-        return len(self.coordinator.state.versions.get(name, ())) > 1
+        return len(self.state.versions.get(name, ())) > 1
+
+    def drop(self, name: str) -> None:
+        """Forget a table."""
+        self.files.drop(pack.name for pack in self.state.tables.pop(name, ()))
+        self.state.versions.pop(name, None)
 
     def _write(self, name: str, table: pa.Table) -> None:
         arranged = arrange(table, np.zeros(table.num_rows, np.int64), [])
@@ -65,6 +74,6 @@ class Tables:
         pack = f"tables/{name}-{uuid.uuid4().hex[:16]}.arrow"
         meta = write_pack(self.storage, pack, arranged)
         # packs are chosen by their times: a table is to be chosen always
-        self.coordinator.state.tables[name] = [
+        self.state.tables[name] = [
             PackMeta(meta.name, meta.rows, meta.bytes, BEFORE_TIME, AFTER_TIME)
         ]

@@ -5,6 +5,7 @@ Changes are kept as output for as long as results are; what is older is folded i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +17,9 @@ from thalweg.exec.emit import SIGN
 from thalweg.exec.frame import BEFORE_TIME
 from thalweg.exec.gather import EPOCH
 from thalweg.plan.logical import format_instant
-from thalweg.store.packs import TIME
+from thalweg.runtime.state.query_state import Described
+from thalweg.store.packs import TIME, PackMeta, fresh_name, write_pack
+from thalweg.store.storage import Storage
 
 
 @dataclass(slots=True)
@@ -71,3 +74,23 @@ def weighted(changes: pa.Table) -> pa.Table:
     weights = changes.column(SIGN).cast(pa.int64())
     names = [n for n in changes.column_names if n not in (TIME, SIGN, EPOCH)]
     return changes.select(names).append_column(WEIGHT, weights)
+
+
+def base_until(known: int, packs: Sequence[Described]) -> int:
+    """The instant up to which changes are in a base, once these packs are."""
+    return max([known, BEFORE_TIME, *(PackMeta.from_json(p).max_ts for p in packs)])
+
+
+def add_to(
+    base: Sequence[Described],
+    packs: Sequence[Described],
+    columns: Sequence[str],
+    storage: Storage,
+    prefix: str,
+) -> tuple[Described, ...]:
+    """A base and further changes as one base."""
+    tables = [storage.read_table(p[0]).drop_columns([TIME]) for p in base]
+    tables += [weighted(storage.read_table(p[0])) for p in packs]
+    whole = summed(pa.concat_tables(tables).combine_chunks(), list(columns))
+    stamped = whole.append_column(TIME, pa.array(np.zeros(whole.num_rows, np.int64)))
+    return (write_pack(storage, fresh_name(prefix, "base"), stamped).to_json(),)

@@ -5,25 +5,21 @@ Nothing here needs the engine that wrote them to be alive, or to be in this proc
 
 from __future__ import annotations
 
-import base64
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 import pyarrow as pa
 
-from thalweg.errors import ConfigError, PathError, UnknownName, did_you_mean
+from thalweg.errors import ConfigError, UnknownName, did_you_mean
 from thalweg.exec.gather import of_epochs, rows_of
 from thalweg.exec.many.roll import NAME
-from thalweg.runtime.state.engine_state import EngineState, QueryState
+from thalweg.runtime.results.described_schema import read_schema
+from thalweg.runtime.results.read_stable import read_stable
+from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.output_keys import epochs_of, keys_of
+from thalweg.runtime.state.query_state import QueryState
 from thalweg.store import manifest
 from thalweg.store.packs import PackMeta, with_times
 from thalweg.store.storage import Storage
-
-T = TypeVar("T")
-_ATTEMPTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +31,14 @@ class Results:
 
     def schema(self) -> pa.Schema:
         """The columns, `__ts`, and `__sign` for relations."""
-        return read_schema(self._state()[1].schema)
+        return read_schema(self._state()[1].definition.schema)
 
     def last_epoch(self) -> int:
         return self._state()[0].epoch
 
     def forgotten(self) -> int:
         """The last epoch whose output is kept no longer."""
-        return self._state()[1].forgotten
+        return self._state()[1].output.forgotten
 
     def spans(self, after: int, until: int) -> list[tuple[int, int]]:
         """Epochs after one and up to another that have output, in order: first and last of those
@@ -59,7 +55,7 @@ class Results:
         def read() -> pa.Table:
             state, query = self._state()
             self._refuse_forgotten(query, first)
-            outputs, schema = state.outputs, read_schema(query.schema)
+            outputs, schema = state.outputs, read_schema(query.definition.schema)
             tables = [schema.empty_table()]
             for key in keys_of(outputs, self.query):
                 begin, end = epochs_of(key)
@@ -69,20 +65,20 @@ class Results:
                     tables.append(found.select(schema.names).cast(schema))
             return pa.concat_tables(tables)
 
-        return _settled(read)
+        return read_stable(read)
 
     def _refuse_forgotten(self, query: QueryState, first: int) -> None:
-        if first <= query.forgotten:
+        if first <= query.output.forgotten:
             raise ConfigError(
-                f"results of {self.query} up to epoch {query.forgotten} are kept no longer, "
+                f"results of {self.query} up to epoch {query.output.forgotten} are kept no longer, "
                 f"they are wanted from epoch {first} on",
                 remedy="start afresh, or keep results longer (results_retain)",
             )
 
     def _state(self) -> tuple[EngineState, QueryState]:
-        state = _settled(lambda: EngineState.from_json(manifest.load(self.storage)[1]))
+        state = read_stable(lambda: EngineState.from_json(manifest.load(self.storage)[1]))
         known = state.known(self.query)
-        if known is not None and known.mode:
+        if known is not None and known.definition.mode:
             raise ConfigError(
                 f"query {self.query} answers when it is invoked and puts nothing out",
                 remedy="follow a query without materialize",
@@ -97,27 +93,10 @@ class Results:
 
     def _refuse_member(self, state: EngineState) -> None:
         for query in state.queries.values():
-            for pack in query.roll:
+            for pack in query.sharing.roll:
                 if self.query in self.storage.read_table(pack[0]).column(NAME).to_pylist():
                     raise ConfigError(
                         f"the results of {self.query} lie among those of others",
                         remedy=f"ALTER QUERY {self.query} SET (share = 'off') gives it its own; "
                         "Query.to_stream() does so, too",
                     )
-
-
-def read_schema(described: str) -> pa.Schema:
-    """A schema from the manifest."""
-    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(described)))
-
-
-def _settled(read: Callable[[], T]) -> T:
-    """An engine at work replaces files while we read them: then they are read again."""
-    for attempt in range(_ATTEMPTS):
-        try:
-            return read()
-        except (FileNotFoundError, PathError):
-            if attempt == _ATTEMPTS - 1:
-                raise
-            time.sleep(0.01 * attempt)
-    raise AssertionError("unreachable")

@@ -7,6 +7,7 @@ rows, counted, not estimated.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +17,9 @@ from thalweg.exec.groupstate import HASH, SECOND, StatePack
 from thalweg.plan.logical import EmitKind
 from thalweg.plan.netting import only_grows
 from thalweg.plan.physical import Block, QueryPlan
-from thalweg.runtime.state.engine_state import EngineState, QueryState
-from thalweg.runtime.upkeep.retention import needed_since
+from thalweg.runtime.lifecycle.window_reach import needed_since
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.query_state import QueryState
 from thalweg.store.packs import TIME, PackMeta
 from thalweg.store.storage import Storage
 
@@ -34,10 +36,14 @@ def components(
     plan: QueryPlan, query: QueryState, state: EngineState, storage: Storage
 ) -> Components:
     kept, pending = _window_rows(plan, query, state, storage)
-    shared = [p for key in query.stubs.values() for p in state.stores[key].packs]
+    shared = [
+        p for key in query.operators.shared_slots.values() for p in state.window_stores[key].packs
+    ]
     scratch = kept + _slot_rows(query, storage) + sum(p.meta.rows for p in shared)
-    came = sum(state.streams[s].rows for s in _streams(plan)) - sum(query.before.values())
-    emitted, answers = query.counts.get("emitted", 0), _answers(query)
+    came = sum(state.streams[s].rows for s in _streams(plan)) - sum(
+        query.history.rows_before.values()
+    )
+    emitted, answers = query.operators.counts.get("emitted", 0), _answers(query)
     if plan.kind is not EmitKind.RELATION:
         passed_on = emitted if _passes_rows_on(plan) else 0
         return Components(emitted, 0, scratch, max(came - pending - kept - passed_on, 0))
@@ -47,7 +53,7 @@ def components(
 
 
 def _answers(query: QueryState) -> int:
-    return query.counts.get("appeared", 0) - query.counts.get("vanished", 0)
+    return query.operators.counts.get("appeared", 0) - query.operators.counts.get("vanished", 0)
 
 
 def _final(plan: QueryPlan, query: QueryState, answers: int) -> int:
@@ -60,7 +66,7 @@ def _final(plan: QueryPlan, query: QueryState, answers: int) -> int:
     )
     if not closes or not isinstance(root, Block) or root.having or len(plan.relations) > 1:
         return 0
-    return min(query.counts.get("closed", 0), answers)
+    return min(query.operators.counts.get("closed", 0), answers)
 
 
 def _passes_rows_on(plan: QueryPlan) -> bool:
@@ -77,7 +83,7 @@ def _window_rows(
     plan: QueryPlan, query: QueryState, state: EngineState, storage: Storage
 ) -> tuple[int, int]:
     """Rows of its streams that the query may still look at, and rows it has not come to yet."""
-    since = dict.fromkeys(_streams(plan), query.frontier)
+    since = dict.fromkeys(_streams(plan), query.progress.frontier)
     for reading in plan.readings:
         for leaf in reading.leaves:
             if leaf.relation in since and not leaf.is_table:
@@ -86,8 +92,8 @@ def _window_rows(
     kept = pending = 0
     for stream, low in since.items():
         for pack in state.seen_by(query, stream):
-            kept += _between(pack, low, query.frontier, storage)
-            pending += _between(pack, query.frontier, pack.max_ts + 1, storage)
+            kept += _between(pack, low, query.progress.frontier, storage)
+            pending += _between(pack, query.progress.frontier, pack.max_ts + 1, storage)
     return kept, pending
 
 
@@ -103,7 +109,7 @@ def _between(pack: PackMeta, low: int, high: int, storage: Storage) -> int:
 def _slot_rows(query: QueryState, storage: Storage) -> int:
     """Rows of state; one row per group is the answer itself, what lies beside it is not."""
     total = 0
-    for name, packs in query.slots.items():
+    for name, packs in query.operators.slots.items():
         if slots.kind_of(name) == slots.GROUPS:
             total += _beside_groups(packs, storage)
         elif slots.kind_of(name) == slots.COUNTS:
@@ -113,7 +119,7 @@ def _slot_rows(query: QueryState, storage: Storage) -> int:
     return total
 
 
-def _beside_groups(packs: list[StatePack], storage: Storage) -> int:
+def _beside_groups(packs: Sequence[StatePack], storage: Storage) -> int:
     """Values that groups hold on to beyond the one they show."""
     if not any(p.sides for p in packs):
         return 0

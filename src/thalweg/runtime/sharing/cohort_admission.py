@@ -1,54 +1,67 @@
 """Which queries are run together with others: those that only filter a stream, in no way of their
-own, once there are many of them. Whoever rests or changes leaves, and comes back afterwards."""
+own, once there are many of them. A query that pauses or changes leaves, and comes back afterwards."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.query import SHARE, BoundQuery, QueryOptions
 from thalweg.plan.standing import StandingFilter, standing_filter
-from thalweg.runtime.results.results_reader import described_schema, output_schema
-from thalweg.runtime.state.engine_state import RUNNING, QueryState
+from thalweg.runtime.lifecycle.query_catalog import Callback, QueryCatalog
+from thalweg.runtime.lifecycle.query_registry import QueryRegistry
+from thalweg.runtime.planner import Planned, Planner, output_schema
+from thalweg.runtime.results.described_schema import described_schema
+from thalweg.runtime.settings import Settings
+from thalweg.runtime.sharing.filter_cohorts import FilterCohorts, memberships
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.query_state import Definition, QueryState, Sharing
 from thalweg.store.leases import followed
-
-if TYPE_CHECKING:
-    from thalweg.runtime.session.query_handle import Callback, Prepared
-    from thalweg.runtime.session.session import Session
+from thalweg.store.storage import Storage
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 
-class Folding:
-    """The part of a session that folds queries into cohorts and unfolds them."""
+class CohortAdmission:
+    """Lets queries become members of cohorts, and go on by themselves again."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.coordinator = session.coordinator
-        self.members = session.members
+    def __init__(
+        self,
+        storage: Storage,
+        state: EngineState,
+        settings: Settings,
+        planner: Planner,
+        queries: QueryCatalog,
+        registry: QueryRegistry,
+        cohorts: FilterCohorts,
+    ) -> None:
+        self._storage = storage
+        self._state = state
+        self._settings = settings
+        self._planner = planner
+        self._queries = queries
+        self._registry = registry
+        self._cohorts = cohorts
         self._filters: Counter[str] = Counter()
-        state = self.coordinator.state
-        self._away = {name: None for name, query in state.queries.items() if query.was_member}
-        self.coordinator.before_commit.append(self.settle)
+        self._away = {name: None for name, q in state.queries.items() if q.sharing.was_member}
 
-    def shared(self, prepared: Prepared, callback: Callback | None) -> StandingFilter | None:
+    def shared(self, planned: Planned, callback: Callback | None) -> StandingFilter | None:
         """What a new query filters by, if it is to be run together with others."""
-        if callback is not None or self.coordinator.state.known(prepared.name):
+        if callback is not None or self._state.known(planned.name):
             return None
-        found = self._shareable(prepared.bound, prepared.plan)
+        found = self._shareable(planned.bound, planned.plan)
         if found is None:
             return None
-        many = prepared.bound.options.share == "on" or self._are_many(found.stream)
-        return found if many or prepared.name in self.members.by_name else None
+        many = planned.bound.options.share == "on" or self._are_many(found.stream)
+        return found if many or planned.name in self._cohorts.by_name else None
 
     def _are_many(self, stream: str) -> bool:
         """Whether so many filter the stream that they are worth being run as one."""
         self._filters[stream] += 1
-        return self._filters[stream] > self.coordinator.share_from
+        return self._filters[stream] > self._settings.share_from
 
     def _shareable(self, bound: BoundQuery, plan: QueryPlan) -> StandingFilter | None:
         """What a query filters by, if it does nothing else, in no way of its own."""
@@ -59,61 +72,73 @@ class Folding:
         found = standing_filter(plan)
         if found is None or not _PLAIN_NAME.fullmatch(found.stream):
             return None
-        known = self.session.catalog.relation(found.stream)
+        known = self._planner.catalog.relation(found.stream)
         return found if isinstance(known, StreamDef) else None
 
-    def folds(self, name: str) -> bool:
-        """Whether it is run together with others, or may be again."""
-        return name in self.members.by_name or name in self._away
+    def enroll(self, planned: Planned, shared: StandingFilter) -> None:
+        """Let a query be run together with others."""
+        member = self._cohorts.by_name.get(planned.name)
+        if member is None:
+            history = planned.bound.options.history
+            self._cohorts.admit(planned.name, planned.text, shared, history)
+        elif member.cohort not in self._queries.plans:
+            self._cohorts.resume()
 
-    def unfold(self, name: str) -> None:
+    def is_shared(self, name: str) -> bool:
+        """Whether it is run together with others, or may be again."""
+        return name in self._cohorts.by_name or name in self._away
+
+    def detach(self, name: str) -> None:
         """Let a member go on as a query of its own, from where it is."""
-        members, state = self.members, self.coordinator.state
-        if name in members.by_name:
-            self._unfold(name)
-        if name in state.queries and state.queries[name].was_member:
+        if name in self._cohorts.by_name:
+            self._detach(name)
+        query = self._state.queries.get(name)
+        if query is not None and query.sharing.was_member:
             self._away[name] = None
 
-    def _unfold(self, name: str) -> None:
-        members, state, session = self.members, self.coordinator.state, self.session
-        members.settle()
-        cohort = session.known_state(name)
-        bound = session.bind(members.by_name[name].text)
-        plan = session.physical(bound)
-        own = cohort.as_far(bound.text)
-        own.created = members.by_name[name].created
-        own.delivered = state.epoch
-        own.schema = described_schema(output_schema(bound))
-        own.was_member = members.memberships(members.by_name[name], plan)
-        state.queries[name] = own
-        state.returned.pop(name, None)
-        members.leave(name)
-        self.coordinator.replan(name, plan, bound.options)
-        if name in session.queries:
-            session.queries[name].known = bound
+    def _detach(self, name: str) -> None:
+        self._cohorts.settle()
+        member = self._cohorts.by_name[name]
+        bound = self._planner.bind(member.text)
+        plan = self._planner.physical(bound)
+        filtered = standing_filter(plan)
+        assert filtered is not None
+        schema = described_schema(output_schema(bound))
+        own = self._state.queries[member.cohort].as_far(
+            Definition(bound.text, member.created, schema=schema)
+        )
+        own.progress.delivered = self._state.epoch
+        own.sharing = Sharing(was_member=memberships(self._state, member, filtered.columns))
+        self._state.queries[name] = own
+        self._state.returned.pop(name, None)
+        self._cohorts.leave(name)
+        self._registry.replan(name, plan, bound.options)
+        self._queries.remember(name, bound)
 
     def settle(self) -> None:
         """Let members that have left come back when they run as before. One that somebody follows
         stays away: followers read its own output."""
         coming = {}
         for name in list(self._away):
-            query, known = self.coordinator.state.queries.get(name), self.session.queries.get(name)
+            query, known = self._state.queries.get(name), self._queries.queries.get(name)
             if query is None or known is None or not _runs_bare(query):
                 continue
-            found = self._shareable(known.bound, known.plan) if known.callback is None else None
+            found = None
+            if known.callback is None:
+                found = self._shareable(self._queries.bound(name), self._queries.plan(name))
             if found is None:
                 del self._away[name]  # until it changes again
             else:
                 coming[name] = found
         if coming:
-            followed_by = followed(self.session.storage)
-            self.members.take_back((n, f) for n, f in coming.items() if n not in followed_by)
-        for name in coming.keys() & self.members.by_name.keys():
+            followers = followed(self._storage)
+            self._cohorts.take_back((n, f) for n, f in coming.items() if n not in followers)
+        for name in coming.keys() & self._cohorts.by_name.keys():
             del self._away[name]
-            self.session.queries[name].known = None  # bound again when it is asked
+            self._queries.remember(name, None)
 
 
 def _runs_bare(query: QueryState) -> bool:
     """Whether it runs with nothing to hold: no past, no state, no rejects."""
-    is_new = query.replaces or query.behind or query.frontier < query.silent_until
-    return query.status == RUNNING and not is_new and not query.holds_files
+    is_new = query.output.replaces or query.progress.behind or query.is_silent
+    return query.runs and not is_new and not query.holds_files

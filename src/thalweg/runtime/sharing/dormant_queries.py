@@ -1,134 +1,128 @@
-"""Queries that work only when they are invoked sleep meanwhile: an epoch does nothing for them.
+"""Queries that only answer when they are invoked are dormant between invocations.
 
-How far such a query has come follows from its streams, and what is kept for it from its windows. So
-of all that have the same windows over the same streams one stays awake, their *leader*, and goes
-with the epochs; the others are looked at when somebody asks for them. A query that is to be changed
-or paused is woken first.
+Those with the same windows over the same streams are a group: they come equally far, and the same
+rows are kept for them. One of them, the leader, goes with the epochs for all.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 from thalweg.plan.physical import QueryPlan
-from thalweg.runtime.state.engine_state import ASLEEP, RUNNING, QueryState
-from thalweg.store.manifest import State
+from thalweg.runtime.lifecycle.plan_table import PlanTable
+from thalweg.runtime.lifecycle.query_catalog import QueryCatalog
+from thalweg.runtime.lifecycle.query_registry import QueryRegistry
+from thalweg.runtime.planner import Planner
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.query_state import QueryState
 
-if TYPE_CHECKING:
-    from thalweg.runtime.session.session import Session
 
+class DormantQueries:
+    """Which queries are dormant, by group."""
 
-class Sleeping:
-    """Who sleeps, by kin: those that have the same windows over the same streams."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.coordinator = session.coordinator
-        self.state = session.coordinator.state
-        self._kin: dict[str, dict[str, None]] = {}
-        for name, query in self.state.asleep.items():
-            self._kin.setdefault(query.kin, {})[name] = None
-        self._tired = {n: None for n, q in self.state.queries.items() if q.mode in ASLEEP}
-        self.coordinator.before_commit.append(self.settle)
+    def __init__(
+        self,
+        state: EngineState,
+        plans: PlanTable,
+        planner: Planner,
+        queries: QueryCatalog,
+        registry: QueryRegistry,
+    ) -> None:
+        self._state = state
+        self._plans = plans
+        self._planner = planner
+        self._queries = queries
+        self._registry = registry
+        self._groups: dict[str, dict[str, None]] = {}
+        for name, query in state.dormant.items():
+            self._groups.setdefault(query.sharing.dormant_group, {})[name] = None
+        self._candidates = {n: None for n, q in state.queries.items() if q.works_on_demand}
 
     def settle(self) -> None:
-        """Let those fall asleep whose leader has come as far."""
-        for name in list(self._tired):
-            query = self.state.queries.get(name)
-            if query is None or query.mode not in ASLEEP or query.status != RUNNING:
-                del self._tired[name]
-            elif name in self.coordinator.plans and not query.behind:
-                self._settle(name, query, kin_of(self.coordinator.plans[name]))
+        """Let those become dormant whose leader has come as far."""
+        for name in list(self._candidates):
+            query = self._state.queries.get(name)
+            if query is None or not query.works_on_demand or not query.runs:
+                del self._candidates[name]
+            elif name in self._plans and not query.progress.behind:
+                self._settle(name, query, group_of(self._plans[name]))
 
-    def _settle(self, name: str, query: QueryState, kin: str) -> None:
-        leader = self.state.leaders.setdefault(kin, name)
+    def _settle(self, name: str, query: QueryState, group: str) -> None:
+        leader = self._state.leaders.setdefault(group, name)
         if leader == name:
-            del self._tired[name]
-        elif self.state.queries[leader].frontier == query.frontier and not query.holds_files:
-            del self._tired[name]
-            self._fall_asleep(name, kin)
+            del self._candidates[name]
+            return
+        level = self._state.queries[leader].progress.frontier == query.progress.frontier
+        if level and not query.holds_files:
+            del self._candidates[name]
+            self._put_to_rest(name, group)
 
-    def _fall_asleep(self, name: str, kin: str) -> None:
-        query = self.state.queries[name]
-        query.kin, query.reads = kin, sorted(self.session.reads.get(name, ()))
-        query.schema, query.delivered = "", 0  # nothing is put out
-        self.state.asleep[name] = query  # before it goes: others may be looking for it
-        del self.state.queries[name]
-        self.state.stirred.add(name)
-        self._kin.setdefault(kin, {})[name] = None
-        self.coordinator.forget_plan(name)
-        if not query.altered and name in self.session.queries:
-            self.session.queries[name].known = None  # bound again when it is asked
+    def _put_to_rest(self, name: str, group: str) -> None:
+        query, reads = self._state.queries[name], self._queries.reads.get(name, ())
+        query.sharing = replace(query.sharing, dormant_group=group)
+        # nothing is put out
+        query.definition = replace(query.definition, reads=tuple(sorted(reads)), schema="")
+        query.progress.delivered = 0
+        self._state.dormant[name] = query  # before it goes: others may be looking for it
+        del self._state.queries[name]
+        self._state.dormant_changed.add(name)
+        self._groups.setdefault(group, {})[name] = None
+        self._plans.forget(name)
+        if not query.definition.altered:
+            self._queries.remember(name, None)
 
-    def wake(self, name: str) -> None:
-        """Let a query go with the epochs, until it may sleep again."""
-        if name in self.state.asleep:
-            self._rise(name)
+    def detach(self, name: str) -> None:
+        """Let a query go with the epochs, until it may be dormant again."""
+        if name in self._state.dormant:
+            self._wake(name)
         else:
             self._hand_over(name)
-        query = self.state.queries.get(name)
-        if query is not None and query.mode in ASLEEP:
-            self._tired[name] = None
+        query = self._state.queries.get(name)
+        if query is not None and query.works_on_demand:
+            self._candidates[name] = None
 
-    def _rise(self, name: str) -> None:
-        query = self.state.asleep_as_awake(name)
-        self.state.queries[name] = query
+    def _wake(self, name: str) -> None:
+        query = self._state.dormant_as_awake(name)
+        self._state.queries[name] = query
         self._remove(name)
-        query.kin, query.reads = "", []
-        bound = self.session.bind(query.text)
-        options = replace(bound.options, **query.altered)
-        self.coordinator.replan(name, self.session.physical(bound), options)
-        if name in self.session.queries:
-            self.session.queries[name].known = replace(bound, options=options)
+        query.sharing = replace(query.sharing, dormant_group="")
+        query.definition = replace(query.definition, reads=())
+        bound = self._planner.bind(query.definition.text)
+        options = replace(bound.options, **query.definition.altered)
+        self._registry.replan(name, self._planner.physical(bound), options)
+        self._queries.remember(name, replace(bound, options=options))
 
     def _hand_over(self, name: str) -> None:
-        """Another of its kin leads, if there is one."""
-        for kin in [k for k, leader in self.state.leaders.items() if leader == name]:
-            heir = next(iter(self._kin.get(kin, ())), None)
+        """Another of its group leads, if there is one."""
+        for group in [g for g, leader in self._state.leaders.items() if leader == name]:
+            heir = next(iter(self._groups.get(group, ())), None)
             if heir is None:
-                del self.state.leaders[kin]
+                del self._state.leaders[group]
             else:
-                self._rise(heir)
-                self.state.leaders[kin] = heir
+                self._wake(heir)
+                self._state.leaders[group] = heir
 
-    def tire(self, name: str) -> None:
-        """It may fall asleep when it has come as far as its leader."""
-        self._tired[name] = None
+    def may_rest(self, name: str) -> None:
+        """It may become dormant when it has come as far as its leader."""
+        self._candidates[name] = None
 
     def drop(self, name: str) -> bool:
-        """Forget a query; whether it slept. One that is awake leads nobody any more."""
-        if name not in self.state.asleep:
+        """Forget a query; whether it was dormant. One that is not leads no group any more."""
+        if name not in self._state.dormant:
             self._hand_over(name)
             return False
         self._remove(name)
         return True
 
     def _remove(self, name: str) -> None:
-        kin = self.state.asleep.pop(name).kin
-        self.state.stirred.add(name)
-        del self._kin[kin][name]
-
-    def plan_like(self, name: str) -> QueryPlan | None:
-        """A plan with the windows of a query that sleeps: its leader's."""
-        query = self.state.asleep.get(name)
-        return None if query is None else self.coordinator.plans.get(self.state.leaders[query.kin])
+        group = self._state.dormant.pop(name).sharing.dormant_group
+        self._state.dormant_changed.add(name)
+        del self._groups[group][name]
 
 
-def kin_of(plan: QueryPlan) -> str:
+def group_of(plan: QueryPlan) -> str:
     """Equal for plans whose queries come equally far, and for which the same rows are kept."""
     leaves = [(type(r).__name__, leaf.relation, leaf.window) for r, leaf in plan.stored_leaves]
     said = f"{leaves} {plan.windows}"
     return hashlib.blake2b(said.encode(), digest_size=8).hexdigest()
-
-
-def committed_query(committed: State, name: str) -> Mapping[str, Any] | None:
-    """A query as it is committed, asleep or not."""
-    found: Mapping[str, Any] | None = committed.get("queries", {}).get(name)
-    own = committed.get("asleep", {}).get(name)
-    if own is None:
-        return found
-    leader = committed["queries"][committed["leaders"][own["kin"]]]
-    return {**own, "frontier": leader["frontier"], "behind": False}

@@ -10,8 +10,9 @@ when that runs again as far as the first cohort, and only filters, it comes back
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -29,41 +30,71 @@ from thalweg.exec.many.roll import (
 from thalweg.plan.expr import Expr
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.query import QueryOptions
-from thalweg.plan.standing import StandingFilter, standing_filter
-from thalweg.runtime.epoch.coordinator import Coordinator
+from thalweg.plan.standing import StandingFilter
 from thalweg.runtime.lifecycle.coverage import COMPLETE, coverage
-from thalweg.runtime.state.engine_state import RUNNING, Described, QueryState
+from thalweg.runtime.lifecycle.plan_table import PlanTable
+from thalweg.runtime.lifecycle.query_registry import QueryRegistry
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.internal_names import cohort_query, members_output
+from thalweg.runtime.state.outputs import Outputs
+from thalweg.runtime.state.pending_files import PendingFiles
+from thalweg.runtime.state.query_state import Cohort, Definition, Described, QueryState, Sharing
+from thalweg.store.storage import Storage
 
 MOST_PACKS = 8
 MOST_STRUCK = 1_000
-Membership = Sequence[Any]
-"""What must be known to read a member's results: its number, its stream, and by their names the
-columns that it takes from that."""
-Planner = Callable[[str, str], QueryPlan]
+CohortPlan = Callable[[str, str], QueryPlan]
 """From what cohorts are about (a stream, or a join by its key) and a member's text to a plan."""
-Bound = Callable[[str], StandingFilter | None]
-
-
-def stream_of(cohort: str) -> str:
-    return cohort.split(":", 1)[1].rsplit(":", 1)[0]
-
-
-def whole_stream(stream: str) -> str:
-    """The query that a cohort is."""
-    return f"SELECT ISTREAM * FROM {stream}"
+FilterOf = Callable[[str], StandingFilter | None]
+"""What the query of a text filters by."""
 
 
 @dataclass(slots=True)
 class Member:
+    """A line of a roll. `about` is a stream, or a join by its key; `cohort` the name of the query
+    that runs it, once it is known."""
+
     id: int
     name: str
     text: str
     created: str
-    cohort: str
+    about: str
+    cohort: str = ""
 
-    @property
-    def stream(self) -> str:
-        return stream_of(self.cohort)
+
+def load_members(storage: Storage, state: EngineState, kind: str) -> dict[str, Member]:
+    """The members of a kind on the rolls of a path, by name."""
+    found: dict[str, Member] = {}
+    for cohort, query in state.of_kind(kind):
+        found |= {m.name: m for m in _members_of(storage, cohort, query)}
+    return found
+
+
+def _members_of(storage: Storage, cohort: str, query: QueryState) -> Iterator[Member]:
+    struck, about = set(query.sharing.struck), about_of(query)
+    for number, name, text, created in _lines(storage, query, ID, NAME, TEXT, CREATED):
+        if number not in struck:
+            yield Member(number, name, text, created, about, cohort)
+
+
+def _lines(storage: Storage, query: QueryState, *columns: str) -> Iterator[tuple[Any, ...]]:
+    for pack in query.sharing.roll:
+        table = storage.read_table(pack[0])
+        yield from zip(*(table.column(c).to_pylist() for c in columns), strict=True)
+
+
+def about_of(query: QueryState) -> str:
+    """What the members of a cohort are about."""
+    assert query.sharing.cohort is not None
+    return query.sharing.cohort.about
+
+
+def memberships(
+    state: EngineState, member: Member, columns: Sequence[tuple[str, str]]
+) -> tuple[Described, ...]:
+    """Those of a member that it had before, and the one it has."""
+    now = [member.id, member.about, [list(c) for c in columns]]
+    return (*state.returned.get(member.name, ()), now)
 
 
 @dataclass(slots=True)
@@ -74,60 +105,52 @@ class _Coming:
     entries: list[Entry] = field(default_factory=list)
 
 
-class Members:
-    """All members of one kind by name. `planned` plans a query's text, `bound` tells what it
-    filters by."""
+class FilterCohorts:
+    """All members of one kind by name. `cohort_plan` plans a cohort, `filter_of` tells what a
+    member filters by."""
 
-    def __init__(self, kind: str, coordinator: Coordinator, planned: Planner, bound: Bound) -> None:
+    def __init__(
+        self,
+        kind: str,
+        storage: Storage,
+        state: EngineState,
+        plans: PlanTable,
+        registry: QueryRegistry,
+        outputs: Outputs,
+        files: PendingFiles,
+        cohort_plan: CohortPlan,
+        filter_of: FilterOf,
+    ) -> None:
         self.kind = kind
-        self.coordinator = coordinator
-        self.by_name: dict[str, Member] = {}
-        self._planned = planned
-        self._bound = bound
+        self._storage = storage
+        self._state = state
+        self._plans = plans
+        self._registry = registry
+        self._outputs = outputs
+        self._files = files
+        self._cohort_plan = cohort_plan
+        self._filter_of = filter_of
         self._coming: dict[tuple[str, str | None], _Coming] = {}
         self._left: set[str] = set()
-        coordinator.before_commit.append(self.settle)
-
-    def outputs(self, stream: str) -> str:
-        """The name under which the results of a stream's members are kept."""
-        return f"{self.kind}{stream}"
+        self.by_name = load_members(storage, state, kind)
 
     def cohorts(self) -> list[tuple[str, QueryState]]:
-        queries = self.coordinator.state.queries
-        return [(n, q) for n, q in list(queries.items()) if n.startswith(self.kind)]
-
-    # -- opening -----------------------------------------------------------------------------
-
-    def load(self) -> None:
-        """Who is on the rolls of a path."""
-        for cohort, query in self.cohorts():
-            self._load(cohort, query)
-
-    def _load(self, cohort: str, query: QueryState) -> None:
-        struck = set(query.struck)
-        for number, name, text, created in self._lines(query, ID, NAME, TEXT, CREATED):
-            if number not in struck:
-                self.by_name[name] = Member(number, name, text, created, cohort)
-
-    def _lines(self, query: QueryState, *columns: str) -> Iterator[tuple[Any, ...]]:
-        for pack in query.roll:
-            table = self.coordinator.storage.read_table(pack[0])
-            yield from zip(*(table.column(c).to_pylist() for c in columns), strict=True)
+        return self._state.of_kind(self.kind)
 
     def resume(self) -> None:
         """Let the cohorts of an earlier run go on, once their streams are there."""
         for cohort, query in self.cohorts():
-            if cohort not in self.coordinator.plans:
-                plan = self._planned(stream_of(cohort), query.text)
-                self.coordinator.replan(cohort, plan, QueryOptions())
+            if cohort not in self._plans:
+                plan = self._cohort_plan(about_of(query), query.definition.text)
+                self._registry.replan(cohort, plan, QueryOptions())
                 self._ask_again(cohort, query)
 
     def _ask_again(self, cohort: str, query: QueryState) -> None:
         """What members ask beyond comparisons, from their texts; each question once."""
         asked: set[str] = set()
-        for text, rest in self._lines(query, TEXT, REST):
+        for text, rest in _lines(self._storage, query, TEXT, REST):
             if not asked.issuperset(rest):
-                found = self._bound(text)
+                found = self._filter_of(text)
                 assert found is not None
                 self._ask(cohort, found.rest)
                 asked.update(rest)
@@ -138,190 +161,193 @@ class Members:
         """Take a query in. It is on the roll with the next commit."""
         key = (found.stream, history)
         if key not in self._coming:
-            self._coming[key] = _Coming(self._planned(found.stream, text))
+            self._coming[key] = _Coming(self._cohort_plan(found.stream, text))
         number = self._number()
         self._coming[key].entries.append(Entry(number, name, text, text, found))
-        member = Member(number, name, text, text, f"{self.kind}{found.stream}:")
-        self.by_name[name] = member
+        member = self.by_name[name] = Member(number, name, text, text, found.stream)
         return member
 
     def settle(self) -> None:
         """Write down who came; let cohorts that have come equally far become one."""
         coming, self._coming = self._coming, {}
-        for (stream, history), one in coming.items():
+        for (about, history), one in coming.items():
             entries = [e for e in one.entries if e.name in self.by_name]
             if entries:
-                self._found(stream, history, one.plan, entries)
+                self._found(about, history, one.plan, entries)
         self._unite()
         self._forget_results()
 
     def _found(
-        self, stream: str, history: str | None, plan: QueryPlan, entries: list[Entry]
+        self, about: str, history: str | None, plan: QueryPlan, entries: list[Entry]
     ) -> None:
         """A cohort of those that came together."""
-        coordinator = self.coordinator
-        cohort = f"{self.kind}{stream}:{entries[0].id}"
+        cohort = Cohort(about, entries[0].id)
+        name = cohort_query(self.kind, about, cohort.number)
+        text = entries[0].text
+        definition = Definition(text, created=text, kind=self.kind)
         options = QueryOptions(history=history)
-        coordinator.add_query(cohort, entries[0].text, plan, options)
-        self._enter(cohort, entries)
+        self._registry.add(name, definition, plan, options, Sharing(cohort=cohort))
+        self._enter(name, entries)
         for entry in entries:
-            self.by_name[entry.name].cohort = cohort
+            self.by_name[entry.name].cohort = name
 
-    def _file(self, stream: str) -> str:
-        epoch = self.coordinator.state.epoch + 1
-        return f"q/{self.kind}{stream}-{epoch}-{uuid.uuid4().hex[:12]}.arrow"
+    def _file(self, about: str) -> str:
+        output = members_output(self.kind, about)
+        return f"q/{output}-{self._state.epoch + 1}-{uuid.uuid4().hex[:12]}.arrow"
 
     def _ask(self, cohort: str, rest: Iterable[Expr]) -> None:
-        self.coordinator.rest.setdefault(cohort, {}).update({str(e): e for e in rest})
-
-    def memberships(self, member: Member, plan: QueryPlan) -> list[Described]:
-        """Those of a member that it had before, and the one it has."""
-        found = standing_filter(plan)
-        assert found is not None
-        now = [member.id, member.stream, [list(c) for c in found.columns]]
-        return [*self.coordinator.state.returned.get(member.name, ()), now]
+        self._plans.residuals.setdefault(cohort, {}).update({str(e): e for e in rest})
 
     def take_back(self, coming: Iterable[tuple[str, StandingFilter]]) -> None:
         """Queries that have left and now go with the first cohort of their stream again."""
         entries: dict[str, list[Entry]] = {}
         for name, found in coming:
             cohort = self._first(found.stream) or self._founded_by(name, found.stream)
-            query = self.coordinator.state.queries[name]
             if self._go_together(cohort, name):
-                entry = Entry(self._number(), name, query.text, query.created, found)
+                said = self._state.queries[name].definition
+                entry = Entry(self._number(), name, said.text, said.created, found)
                 entries.setdefault(cohort, []).append(entry)
         for cohort, some in entries.items():
             self._enter(cohort, some)
             for entry in some:
                 self.by_name[entry.name] = Member(
-                    entry.id, entry.name, entry.text, entry.created, cohort
+                    entry.id, entry.name, entry.text, entry.created, entry.filter.stream, cohort
                 )
-                state = self.coordinator.state
-                state.returned[entry.name] = state.queries[entry.name].was_member
-                self.coordinator.hand_over(entry.name)
+                query = self._state.queries[entry.name]
+                self._state.returned[entry.name] = query.sharing.was_member
+                self._registry.hand_over(entry.name)
 
-    def _founded_by(self, name: str, stream: str) -> str:
+    def _founded_by(self, name: str, about: str) -> str:
         """A cohort that has come as far as a query, which may be its first member."""
-        coordinator = self.coordinator
-        query, cohort = coordinator.state.queries[name], f"{self.kind}{stream}:{self._number()}"
-        coordinator.state.queries[cohort] = query.as_far(query.text)
-        plan = self._planned(stream, query.text)
-        coordinator.replan(cohort, plan, QueryOptions())
+        query, number = self._state.queries[name], self._number()
+        text, cohort = query.definition.text, cohort_query(self.kind, about, number)
+        own = query.as_far(Definition(text, created=text, kind=self.kind))
+        own.sharing = Sharing(cohort=Cohort(about, number))
+        self._state.queries[cohort] = own
+        self._registry.replan(cohort, self._cohort_plan(about, text), QueryOptions())
         return cohort
 
-    def _first(self, stream: str) -> str | None:
+    def _first(self, about: str) -> str | None:
         """The cohort of a stream that others join."""
-        running = (c for c, q in self.cohorts() if q.status == RUNNING)
-        return next((c for c in running if stream_of(c) == stream), None)
+        running = (c for c, q in self.cohorts() if q.runs and about_of(q) == about)
+        return next(running, None)
 
     def _enter(self, cohort: str, entries: Sequence[Entry]) -> None:
         """Write lines into a cohort's roll."""
-        query = self.coordinator.state.queries[cohort]
-        name = self._file(stream_of(cohort))
-        query.roll.append(write_roll(self.coordinator.storage, name, entries).to_json())
+        query = self._state.queries[cohort]
+        pack = write_roll(self._storage, self._file(about_of(query)), entries)
+        query.sharing = replace(query.sharing, roll=(*query.sharing.roll, pack.to_json()))
         for entry in entries:
             self._ask(cohort, entry.filter.rest)
 
     def _number(self) -> int:
-        state = self.coordinator.state
-        state.next_member += 1
-        return state.next_member - 1
+        self._state.next_member += 1
+        return self._state.next_member - 1
 
     def leave(self, name: str) -> Member:
         """Strike a member off."""
         member = self.by_name.pop(name)
-        query = self.coordinator.state.queries.get(member.cohort)
+        query = self._state.queries.get(member.cohort)
         if query is None:
             return member  # it came just now
-        query.struck.append(member.id)
-        if sum(p[1] for p in query.roll) == len(query.struck):
-            self._dissolve(member.cohort)
-        elif len(query.struck) > MOST_STRUCK:
-            self._rewrite(member.stream, query, query.roll)
+        query.sharing = replace(query.sharing, struck=(*query.sharing.struck, member.id))
+        struck, roll = query.sharing.struck, query.sharing.roll
+        if sum(p[1] for p in roll) == len(struck):
+            self._dissolve(member.cohort, member.about)
+        elif len(struck) > MOST_STRUCK:
+            self._rewrite(query, roll)
         return member
 
-    def _dissolve(self, cohort: str) -> None:
-        """Nobody is left."""
-        self._left.add(stream_of(cohort))
-        self.coordinator.remove_query(cohort)
-        self.coordinator.rest.pop(cohort, None)
+    def _dissolve(self, cohort: str, about: str) -> None:
+        """No member is left."""
+        self._left.add(about)
+        self._registry.remove(cohort)
+        self._plans.residuals.pop(cohort, None)
 
     def dropped(self, name: str) -> None:
         """A query that is, or was, a member is gone for good."""
-        state = self.coordinator.state
+        state = self._state
         if name in self.by_name:
             self.leave(name)
-            self.coordinator.forget_outputs(name)
-        was_member = state.queries[name].was_member if name in state.queries else []
-        for _, stream, _ in (*was_member, *state.returned.pop(name, ())):
-            self._left.add(stream)
+            self._outputs.forget(name)
+        was_member = state.queries[name].sharing.was_member if name in state.queries else ()
+        for _, about, _ in (*was_member, *state.returned.pop(name, ())):
+            self._left.add(about)
 
     def _forget_results(self) -> None:
-        """The results of a stream go with the last of those who were ever members."""
+        """The results of a stream go with the last of those that were ever members."""
         left, self._left = self._left, set()
         if left:
-            wanted = {stream_of(c) for c, _ in self.cohorts()}
-            state = self.coordinator.state
-            former = [*state.returned.values(), *(q.was_member for q in state.queries.values())]
-            wanted |= {stream for some in former for _, stream, _ in some}
-            for stream in left - wanted:
-                self.coordinator.forget_outputs(self.outputs(stream))
+            wanted = {about_of(q) for _, q in self.cohorts()}
+            state = self._state
+            former = [
+                *state.returned.values(), *(q.sharing.was_member for q in state.queries.values())
+            ]  # fmt: skip
+            wanted |= {about for some in former for _, about, _ in some}
+            for about in left - wanted:
+                self._outputs.forget(members_output(self.kind, about))
 
     # -- upkeep ------------------------------------------------------------------------------
 
     def _unite(self) -> None:
         first: dict[str, str] = {}
         for cohort, query in self.cohorts():
-            if query.status != RUNNING:
+            if not query.runs:
                 continue
-            main = first.setdefault(stream_of(cohort), cohort)
+            main = first.setdefault(about_of(query), cohort)
             if main != cohort and self._go_together(main, cohort):
                 self._join(main, cohort)
         for cohort in first.values():
-            query = self.coordinator.state.queries[cohort]
-            if len(query.roll) > MOST_PACKS:
-                smallest = sorted(query.roll, key=lambda p: int(p[1]))[:MOST_PACKS]
-                self._rewrite(stream_of(cohort), query, smallest)
+            query = self._state.queries[cohort]
+            roll = query.sharing.roll
+            if len(roll) > MOST_PACKS:
+                self._rewrite(query, sorted(roll, key=lambda p: int(p[1]))[:MOST_PACKS])
 
     def _go_together(self, main: str, other: str) -> bool:
         """Whether they have seen the same, as far as it matters from here on."""
-        state = self.coordinator.state
-        one, two = state.queries[main], state.queries[other]
-        if one.behind or two.behind or one.frontier != two.frontier:
+        one, two = self._state.queries[main], self._state.queries[other]
+        if one.progress.behind or two.progress.behind:
             return False
-        plan = self.coordinator.plans[main]
+        if one.progress.frontier != two.progress.frontier:
+            return False
+        plan = self._plans[main]
         whole = all(coverage(plan, q).status == COMPLETE for q in (one, two))
-        if not whole and one.begins != two.begins:
+        if not whole and one.history.begins != two.history.begins:
             return False  # their windows hold different rows
-        since = max(one.first_seq, two.first_seq)
-        streams = self.coordinator.plans[main].streams
-        packs = [p for s in streams for p in state.streams[s].packs]
-        same = one.first_seq == two.first_seq
-        return same or all(p.max_ts < one.frontier for p in packs if p.seq < since)
+        since = max(one.history.first_seq, two.history.first_seq)
+        packs = [p for s in plan.streams for p in self._state.streams[s].packs]
+        same = one.history.first_seq == two.history.first_seq
+        return same or all(p.max_ts < one.progress.frontier for p in packs if p.seq < since)
 
     def _join(self, main: str, other: str) -> None:
-        one, two = (self.coordinator.state.queries[c] for c in (main, other))
-        one.roll += two.roll
-        one.struck += two.struck
-        two.roll, two.struck = [], []
-        for key, count in two.counts.items():
-            one.counts[key] = one.counts.get(key, 0) + count
-        rest = self.coordinator.rest
-        rest.setdefault(main, {}).update(rest.pop(other, {}))
-        self.coordinator.remove_query(other)
+        one, two = (self._state.queries[c] for c in (main, other))
+        one.sharing = replace(
+            one.sharing,
+            roll=(*one.sharing.roll, *two.sharing.roll),
+            struck=(*one.sharing.struck, *two.sharing.struck),
+        )
+        two.sharing = replace(two.sharing, roll=(), struck=())
+        counts = Counter(one.operators.counts) + Counter(two.operators.counts)
+        one.operators = replace(one.operators, counts=dict(counts))
+        residuals = self._plans.residuals
+        residuals.setdefault(main, {}).update(residuals.pop(other, {}))
+        self._registry.remove(other)
         for member in self.by_name.values():
             if member.cohort == other:
                 member.cohort = main
 
-    def _rewrite(self, stream: str, query: QueryState, packs: list[list[object]]) -> None:
+    def _rewrite(self, query: QueryState, packs: Sequence[Described]) -> None:
         """Some packs of a roll as one, without those struck off."""
-        storage = self.coordinator.storage
-        whole = pa.concat_tables([storage.read_table(str(p[0])) for p in packs])
+        whole = pa.concat_tables([self._storage.read_table(p[0]) for p in packs])
         ids = whole.column(ID).to_pylist()
-        struck = set(query.struck)
+        struck, listed = set(query.sharing.struck), set(ids)
         kept = whole.take(pa.array([i for i, n in enumerate(ids) if n not in struck], pa.int64()))
-        meta = write_rows(storage, self._file(stream), kept.combine_chunks())
-        query.roll = [p for p in query.roll if p not in packs] + [meta.to_json()]
-        query.struck = [n for n in query.struck if n not in set(ids)]
-        for pack in packs:
-            self.coordinator.drop_later(str(pack[0]))
+        name = self._file(about_of(query))
+        meta = write_rows(self._storage, name, kept.combine_chunks())
+        left = [p for p in query.sharing.roll if p not in packs]
+        query.sharing = replace(
+            query.sharing,
+            roll=(*left, meta.to_json()),
+            struck=tuple(n for n in query.sharing.struck if n not in listed),
+        )
+        self._files.drop(p[0] for p in packs)

@@ -9,29 +9,32 @@ copy where that is possible; who shares what changes no row.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import quote
 
 from thalweg.exec import slots
 from thalweg.exec.frame import BEFORE_TIME
 from thalweg.exec.groupstate import StatePack
-from thalweg.exec.jobs import Job, Result
 from thalweg.exec.windowstore import KeepResult, KeepTask, reach_of, reaching
 from thalweg.plan.logical import KeptWindow, SessionWindow
 from thalweg.plan.physical import Block, Leaf, QueryPlan
-from thalweg.runtime.state.engine_state import ASLEEP, RUNNING, EngineState, QueryState, WindowStore
+from thalweg.runtime.executor import JobRunner
+from thalweg.runtime.lifecycle.plan_table import PlanTable
+from thalweg.runtime.settings import Settings
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.pending_files import PendingFiles
+from thalweg.runtime.state.query_state import QueryState
+from thalweg.runtime.state.stream_state import WindowStore
 from thalweg.store.packs import Key, PackMeta
 
 log = logging.getLogger("thalweg")
 SMALL = 65_536
 """So many rows of a stream may lie between those who share a store."""
-Run = Callable[[Sequence[Sequence[Job]]], list[list[Result]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class StoredWindow:
     """A slot of a query that holds the content of a window, and the store it may be in."""
 
     query: str
@@ -49,29 +52,36 @@ class Window:
         return reach_of(self.window)
 
 
-@dataclass(slots=True)
-class Stores:
-    """Who shares what. With `enabled` off nobody does; queries in `apart` never do."""
+class WindowStores:
+    """Which queries share which rows."""
 
-    state: EngineState
-    plans: dict[str, QueryPlan]
-    limited: Callable[[str], bool]
-    run: Run
-    prefix: Callable[[str], str]
-    drop: Callable[[str], None]
-    apart: set[str] = field(default_factory=set)
-    enabled: bool = True
-    _known: dict[str, tuple[QueryPlan | None, tuple[Window, ...]]] = field(default_factory=dict)
+    def __init__(
+        self,
+        state: EngineState,
+        plans: PlanTable,
+        settings: Settings,
+        runner: JobRunner,
+        files: PendingFiles,
+    ) -> None:
+        self._state = state
+        self._plans = plans
+        self._settings = settings
+        self._runner = runner
+        self._files = files
+        self._known: dict[str, tuple[QueryPlan | None, tuple[StoredWindow, ...]]] = {}
 
     # -- what steps and upkeep ask -----------------------------------------------------------
 
     def content(self, query: QueryState) -> dict[str, WindowStore]:
         """The stores that a query's slots are in."""
-        return {slot: self.state.stores[key] for slot, key in query.stubs.items()}
+        return {
+            slot: self._state.window_stores[key]
+            for slot, key in query.operators.shared_slots.items()
+        }
 
     def low(self, stream: str) -> int | None:
         """Rows of a stream from this instant on are asked for, beside those of stores."""
-        found = [s.frontier for s in self.state.stores.values() if s.stream == stream]
+        found = [s.frontier for s in self._state.window_stores.values() if s.stream == stream]
         return min(found, default=None)
 
     def tasks(self) -> list[KeepTask]:
@@ -81,7 +91,7 @@ class Stores:
         for key, stubs in self._by_store().items():
             if len(stubs) < len(self._sharing(key)):
                 continue  # who is not here yet may reach further
-            store = self.state.stores[key]
+            store = self._state.window_stores[key]
             until = min(self._frontier(s) for s in stubs)
             newer = self._rows_between(stubs[0], store.frontier, until)
             held = sum(p.meta.rows for p in store.packs)
@@ -90,10 +100,10 @@ class Stores:
         return found
 
     def apply(self, result: KeepResult) -> None:
-        store = self.state.stores[result.store]
+        store = self._state.window_stores[result.store]
         self._drop(store.packs)
         store.frontier, store.reach = result.until, result.reach
-        store.packs = [] if result.pack is None else [result.pack]
+        store.packs = () if result.pack is None else (result.pack,)
 
     # -- between epochs ----------------------------------------------------------------------
 
@@ -108,53 +118,57 @@ class Stores:
                 if lags or (stub.query, stub.slot, stub.store) not in together:
                     self.leave(stub)
         self._dissolve()
-        apart: dict[str, list[Window]] = {}
+        apart: dict[str, list[StoredWindow]] = {}
         for one in may_share:
-            if one.slot not in self.state.queries[one.query].stubs:
+            if one.slot not in self._state.queries[one.query].operators.shared_slots:
                 apart.setdefault(one.store, []).append(one)
         for key, windows in apart.items():
             self._gather(key, windows)
 
-    def leave(self, stub: Window) -> None:
+    def leave(self, stub: StoredWindow) -> None:
         """Give a query rows of its own."""
-        query = self.state.queries[stub.query]
-        store = self.state.stores[stub.store]
-        if self._is_last(stub) and (store.frontier, store.reach) == (query.frontier, stub.reach):
-            packs, store.packs = store.packs, []
+        query = self._state.queries[stub.query]
+        store = self._state.window_stores[stub.store]
+        if self._is_last(stub) and (store.frontier, store.reach) == (
+            query.progress.frontier,
+            stub.reach,
+        ):
+            packs, store.packs = store.packs, ()
         else:
-            task = self._task(stub.store, [stub], query.frontier)
-            result = self.run([[task]])[0][0]
+            task = self._task(stub.store, [stub], query.progress.frontier)
+            result = self._runner.run([[task]])[0][0]
             if not isinstance(result, KeepResult):
                 log.warning("a window of %s stays shared: %s", stub.query, result)
                 return
-            packs = [] if result.pack is None else [result.pack]
-        del query.stubs[stub.slot]
+            packs = () if result.pack is None else (result.pack,)
+        shared = {s: k for s, k in query.operators.shared_slots.items() if s != stub.slot}
+        query.operators = replace(query.operators, shared_slots=shared)
         if packs:
-            query.slots[stub.slot] = packs
+            query.operators = query.operators.with_slot(stub.slot, packs)
 
-    def _is_last(self, stub: Window) -> bool:
+    def _is_last(self, stub: StoredWindow) -> bool:
         return len(self._sharing(stub.store)) < 2
 
     def _sharing(self, key: str) -> list[QueryState]:
         """Per stub the query it belongs to, also one that an engine has not taken up again."""
-        queries = self.state.queries.values()
-        return [q for q in queries for shared in q.stubs.values() if shared == key]
+        queries = self._state.queries.values()
+        return [q for q in queries for shared in q.operators.shared_slots.values() if shared == key]
 
     def _dissolve(self) -> None:
         """Stores with nobody, or with one query that might as well have the rows itself."""
         by_store = self._by_store()
-        for key in list(self.state.stores):
+        for key in list(self._state.window_stores):
             stubs = by_store.get(key, [])
             if len(stubs) == len(self._sharing(key)) < 2:
                 for stub in stubs:
                     self.leave(stub)
                 if not self._sharing(key):
-                    self._drop(self.state.stores.pop(key).packs)
+                    self._drop(self._state.window_stores.pop(key).packs)
 
-    def _gather(self, key: str, windows: list[Window]) -> None:
+    def _gather(self, key: str, windows: list[StoredWindow]) -> None:
         """Put windows into the store, which is founded by the one that is furthest behind, of
         those that somebody can share with."""
-        if key not in self.state.stores:
+        if key not in self._state.window_stores:
             windows = sorted(windows, key=lambda w: (self._frontier(w), -w.reach))
             while windows and not any(self._can_share(windows[0], w) for w in windows[1:]):
                 windows.pop(0)
@@ -163,16 +177,16 @@ class Stores:
             first = windows.pop(0)
             store = WindowStore(first.leaf.relation, first.reach, self._frontier(first))
             store.packs = self._into(first)
-            self.state.stores[key] = store
-        frontiers = [q.frontier for q in self._sharing(key)]
+            self._state.window_stores[key] = store
+        frontiers = [q.progress.frontier for q in self._sharing(key)]
         for window in windows:
-            self._fold(window, self.state.stores[key], frontiers)
+            self._fold(window, self._state.window_stores[key], frontiers)
 
-    def _can_share(self, first: Window, other: Window) -> bool:
+    def _can_share(self, first: StoredWindow, other: StoredWindow) -> bool:
         low, high = self._frontier(first), self._frontier(other)
         return other.reach <= first.reach and not self._far(other, low, high)
 
-    def _fold(self, window: Window, store: WindowStore, frontiers: list[int]) -> None:
+    def _fold(self, window: StoredWindow, store: WindowStore, frontiers: list[int]) -> None:
         """Let a window into a store: it has the rows, or brings them for all the others, who have
         come to these frontiers."""
         frontier = self._frontier(window)
@@ -188,89 +202,98 @@ class Stores:
             return
         frontiers.append(frontier)
 
-    def _into(self, window: Window) -> list[StatePack]:
+    def _into(self, window: StoredWindow) -> tuple[StatePack, ...]:
         """Let a query share; what it had itself is given back."""
-        query = self.state.queries[window.query]
-        query.stubs[window.slot] = window.store
-        return query.slots.pop(window.slot, [])
+        query = self._state.queries[window.query]
+        own = query.operators.slots.get(window.slot, ())
+        shared = {**query.operators.shared_slots, window.slot: window.store}
+        query.operators = replace(query.operators.with_slot(window.slot, ()), shared_slots=shared)
+        return own
 
     # -- windows -----------------------------------------------------------------------------
 
-    def _windows(self) -> Iterator[Window]:
+    def _windows(self) -> Iterator[StoredWindow]:
         """All windows that may be shared now."""
-        if not self.enabled:
+        if not self._settings.share_windows:
             return
-        for name in self.plans:
-            windows, query = self._windows_of(name), self.state.queries[name]
-            if not windows or name in self.apart or self.limited(name) or not _is_steady(query):
+        for name in self._plans:
+            windows, query = self._windows_of(name), self._state.queries[name]
+            if not windows or not self._may_share(name) or not _is_steady(query):
                 continue
             for window in windows:
-                if query.floors.get(window.leaf.relation, BEFORE_TIME) <= query.frontier:
+                if (
+                    query.limits.floors.get(window.leaf.relation, BEFORE_TIME)
+                    <= query.progress.frontier
+                ):
                     yield replace(window, store=_key(window.leaf, query))
 
-    def _stubs(self) -> Iterator[Window]:
-        for name, query in self.state.queries.items():
-            if query.stubs and name in self.plans:
-                for window in self._windows_of(name):
-                    if window.slot in query.stubs:
-                        yield replace(window, store=query.stubs[window.slot])
+    def _may_share(self, name: str) -> bool:
+        """Whether its options and limits of state let it share."""
+        options = self._plans.options(name)
+        limited = options.state_limit is not None or self._settings.state_limit is not None
+        return options.share != "off" and not limited
 
-    def _windows_of(self, name: str) -> tuple[Window, ...]:
-        plan, (known, found) = self.plans[name], self._known.get(name, (None, ()))
+    def _stubs(self) -> Iterator[StoredWindow]:
+        for name, query in self._state.queries.items():
+            if query.operators.shared_slots and name in self._plans:
+                for window in self._windows_of(name):
+                    if window.slot in query.operators.shared_slots:
+                        yield replace(window, store=query.operators.shared_slots[window.slot])
+
+    def _windows_of(self, name: str) -> tuple[StoredWindow, ...]:
+        plan, (known, found) = self._plans[name], self._known.get(name, (None, ()))
         if plan is not known:
             found = tuple(windows_of(name, plan))
             self._known[name] = (plan, found)
         return found
 
-    def _by_store(self) -> dict[str, list[Window]]:
-        found: dict[str, list[Window]] = {}
+    def _by_store(self) -> dict[str, list[StoredWindow]]:
+        found: dict[str, list[StoredWindow]] = {}
         for stub in self._stubs():
             found.setdefault(stub.store, []).append(stub)
         return found
 
-    def _far(self, window: Window, low: int, high: int) -> bool:
+    def _far(self, window: StoredWindow, low: int, high: int) -> bool:
         return self._rows_between(window, low, high) > SMALL
 
-    def _frontier(self, window: Window) -> int:
-        return self.state.queries[window.query].frontier
+    def _frontier(self, window: StoredWindow) -> int:
+        return self._state.queries[window.query].progress.frontier
 
-    def _packs(self, window: Window) -> tuple[PackMeta, ...]:
-        query = self.state.queries[window.query]
-        return tuple(self.state.seen_by(query, window.leaf.relation))
+    def _packs(self, window: StoredWindow) -> tuple[PackMeta, ...]:
+        query = self._state.queries[window.query]
+        return tuple(self._state.seen_by(query, window.leaf.relation))
 
-    def _rows_between(self, window: Window, low: int, high: int) -> int:
+    def _rows_between(self, window: StoredWindow, low: int, high: int) -> int:
         """About so many rows."""
         if low >= high:
             return 0
         return sum(p.rows for p in self._packs(window) if p.max_ts >= low and p.min_ts < high)
 
-    def _task(self, key: str, stubs: Sequence[Window], until: int) -> KeepTask:
+    def _task(self, key: str, stubs: Sequence[StoredWindow], until: int) -> KeepTask:
         """What brings a store forward, as far as those who share it reach."""
-        store, one = self.state.stores[key], stubs[0]
+        store, one = self._state.window_stores[key], stubs[0]
         reach = max(s.reach for s in stubs)
         leaf = replace(one.leaf, window=reaching(one.window, reach))
         wanted: dict[Key, None] = {}
         for stub in stubs:
-            for place, other in enumerate(self.plans[stub.query].leaves):
+            for place, other in enumerate(self._plans[stub.query].leaves):
                 if other == stub.leaf:
-                    wanted |= dict.fromkeys(self.plans[stub.query].routing.keys_of(place))
-        folder = f"q/{quote(store.stream, safe='')}"
+                    wanted |= dict.fromkeys(self._plans[stub.query].routing.keys_of(place))
         return KeepTask(
             key, leaf, tuple(p.meta for p in store.packs), self._packs(one), store.frontier, until,
-            tuple(wanted), self.prefix(folder),
+            tuple(wanted), self._files.prefix_of(store.stream),
         )  # fmt: skip
 
     def _drop(self, packs: Sequence[StatePack]) -> None:
-        for name in (f for pack in packs for f in pack.files):
-            self.drop(name)
+        self._files.drop(f for pack in packs for f in pack.files)
 
 
-def windows_of(name: str, plan: QueryPlan) -> Iterator[Window]:
+def windows_of(name: str, plan: QueryPlan) -> Iterator[StoredWindow]:
     """The windows over the order of streams that a query has, in no store yet."""
     for number, relation in enumerate(plan.relations):
         for i, leaf in enumerate(relation.leaves if isinstance(relation, Block) else ()):
             if leaf.keeps_rows and leaf.is_stored:
-                yield Window(name, slots.slot(number, slots.LEAF, i), leaf)
+                yield StoredWindow(name, slots.slot(number, slots.LEAF, i), leaf)
 
 
 def _key(leaf: Leaf, query: QueryState) -> str:
@@ -284,19 +307,23 @@ def _key(leaf: Leaf, query: QueryState) -> str:
 
 def _beginning(stream: str, query: QueryState) -> str:
     """Where a query began to see a stream; nothing, if it has seen all of it."""
-    seen_all = not query.before.get(stream, 0)
-    return "" if seen_all else f"{query.first_seq}:{query.begins.get(stream, BEFORE_TIME)}"
+    seen_all = not query.history.rows_before.get(stream, 0)
+    return (
+        ""
+        if seen_all
+        else f"{query.history.first_seq}:{query.history.begins.get(stream, BEFORE_TIME)}"
+    )
 
 
 def _is_steady(query: QueryState) -> bool:
     """Whether it goes on from epoch to epoch with the rows that come."""
     return (
-        query.status == RUNNING
-        and query.mode not in ASLEEP
-        and not query.behind
-        and not query.evicted
-        and query.frontier >= query.silent_until
-        and query.frontier > BEFORE_TIME
+        query.runs
+        and not query.works_on_demand
+        and not query.progress.behind
+        and not query.limits.evicted
+        and query.progress.frontier >= query.history.silent_until
+        and query.progress.frontier > BEFORE_TIME
     )
 
 
@@ -304,9 +331,11 @@ def shared_windows(state: EngineState, query: QueryState) -> dict[str, Any]:
     """Per slot that is shared: how much is there, and for whom."""
     return {
         slot: {
-            "rows": sum(p.meta.rows for p in state.stores[key].packs),
-            "bytes": sum(p.meta.bytes for p in state.stores[key].packs),
-            "queries": [n for n, q in state.queries.items() if key in q.stubs.values()],
+            "rows": sum(p.meta.rows for p in state.window_stores[key].packs),
+            "bytes": sum(p.meta.bytes for p in state.window_stores[key].packs),
+            "queries": [
+                n for n, q in state.queries.items() if key in q.operators.shared_slots.values()
+            ],
         }
-        for slot, key in query.stubs.items()
+        for slot, key in query.operators.shared_slots.items()
     }

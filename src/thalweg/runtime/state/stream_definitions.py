@@ -1,16 +1,17 @@
-"""Definitions of streams as text for the manifest: whoever opens the path knows their columns."""
+"""Definitions of streams and views as text for the manifest."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from thalweg.plan.catalog import SourceSpec, StreamDef
 from thalweg.plan.logical import Field
 from thalweg.plan.types import DataType
 
-STREAM, VIEW = "stream:", "view:"
+STREAM, VIEW = "STREAM", "VIEW"
+"""Kinds of definitions."""
 
 
 def described(stream: StreamDef) -> str:
@@ -21,6 +22,25 @@ def described(stream: StreamDef) -> str:
 def described_before(stream: StreamDef) -> str:
     """As the first version wrote it."""
     return repr(replace(stream, source=SourceSpec("frame")))
+
+
+@dataclass(frozen=True, slots=True)
+class KeptView:
+    """A view: its text, the names it was made from, and whether it keeps what it emits."""
+
+    text: str
+    reads: tuple[str, ...]
+    retained: bool = False
+
+
+def described_view(view: KeptView) -> str:
+    kept = {"text": view.text, "reads": sorted(view.reads)}
+    return json.dumps({**kept, "retained": True} if view.retained else kept)
+
+
+def read_view(text: str) -> KeptView:
+    found = json.loads(text)
+    return KeptView(found["text"], tuple(found["reads"]), bool(found.get("retained")))
 
 
 def read_stream(text: str) -> StreamDef | None:

@@ -27,7 +27,7 @@ COLD_SELDOM = 10
 """Of so many seconds one goes into writing what is cold: it can wait, others want the disk."""
 
 
-class Aside:
+class BackgroundMerges:
     """What is under way. `begin` starts a job and gives a future of its result."""
 
     def __init__(self, begin: Callable[[Job], Future[Result]]) -> None:

@@ -8,7 +8,7 @@ running engine "unreferenced" therefore includes what it is writing for its next
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
@@ -18,9 +18,12 @@ from thalweg.errors import PathError
 from thalweg.exec import slots
 from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME
 from thalweg.exec.groupstate import StatePack
-from thalweg.runtime.state.engine_state import EngineState, QueryState, StreamState
+from thalweg.runtime.results.read_stable import NotThere, read_stable
+from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.open_path import PACK_FOLDERS, leftovers, owner, refuse_foreign, where
 from thalweg.runtime.state.output_keys import epochs_of, keys_of
+from thalweg.runtime.state.query_state import QueryState
+from thalweg.runtime.state.stream_state import StreamState
 from thalweg.store import manifest
 from thalweg.store.log import LogEntry, entries_from
 from thalweg.store.packs import PackMeta
@@ -169,11 +172,8 @@ class PathView:
 def inspect(storage: Storage) -> PathView:
     """Everything worth knowing about a path, from its last committed epoch."""
     found_format = refuse_foreign(storage)
-    for _ in range(ATTEMPTS - 1):
-        with contextlib.suppress(FileNotFoundError, PathError):
-            found = _read(storage, found_format)
-            if not found.totals.missing or manifest.load(storage)[0] == found.epoch:
-                return found
+    with contextlib.suppress(FileNotFoundError, PathError, NotThere):
+        return read_stable(lambda: _undisturbed(storage, found_format), attempts=ATTEMPTS - 1)
     return _read(storage, found_format)
 
 
@@ -191,6 +191,14 @@ def instant(micros: int | None) -> str | None:
 # -- reading -----------------------------------------------------------------------------------
 
 
+def _undisturbed(storage: Storage, found_format: int) -> PathView:
+    """A reading that no epoch has overtaken."""
+    found = _read(storage, found_format)
+    if found.totals.missing and manifest.load(storage)[0] != found.epoch:
+        raise NotThere(found.totals.missing[0])
+    return found
+
+
 def _read(storage: Storage, found_format: int) -> PathView:
     sizes = _sizes(storage)
     epoch, saved = manifest.load(storage)
@@ -206,7 +214,7 @@ def _read(storage: Storage, found_format: int) -> PathView:
         owner=owner(storage),
         streams=tuple(_stream(n, s) for n, s in state.streams.items()),
         queries=tuple(_query(n, q, state) for n, q in state.queries.items())
-        + tuple(_query(n, state.asleep_as_awake(n), state) for n in state.asleep),
+        + tuple(_query(n, state.dormant_as_awake(n), state) for n in state.dormant),
         tables=tuple(TableView(n, Kept.of(ps)) for n, ps in state.tables.items()),
         groups=tuple(_group(int(n), g, state) for n, g in state.groups.items()),
         waiting=Kept.of(arrivals),
@@ -238,29 +246,32 @@ def _stream(name: str, stream: StreamState) -> StreamView:
 
 
 def _query(name: str, query: QueryState, state: EngineState) -> QueryView:
-    results = keys_of(state.outputs, name) if not query.mode else []
+    results = keys_of(state.outputs, name) if not query.definition.mode else []
     return QueryView(
         name,
-        query.text,
-        query.status,
-        (query.error.splitlines() or [""])[0] if query.error else None,
-        _known(query.frontier),
-        query.counts.get("emitted", 0),
-        query.counts.get("rejected", 0),
-        tuple(_slot(slot, packs) for slot, packs in query.slots.items() if packs)
-        + tuple(_stub(slot, state.stores[key].packs) for slot, key in query.stubs.items()),
+        query.definition.text,
+        query.lifecycle.status,
+        (query.lifecycle.error.splitlines() or [""])[0] if query.lifecycle.error else None,
+        _known(query.progress.frontier),
+        query.operators.counts.get("emitted", 0),
+        query.operators.counts.get("rejected", 0),
+        tuple(_slot(slot, packs) for slot, packs in query.operators.slots.items() if packs)
+        + tuple(
+            _stub(slot, state.window_stores[key].packs)
+            for slot, key in query.operators.shared_slots.items()
+        ),
         (epochs_of(results[0])[0], epochs_of(results[-1])[1]) if results else None,
         Kept.of(PackMeta.from_json(p) for key in results for p in state.outputs[key]),
-        Kept.of(PackMeta.from_json(p) for p in query.rejects),
+        Kept.of(PackMeta.from_json(p) for p in query.output.rejects),
     )
 
 
-def _slot(name: str, packs: list[StatePack]) -> SlotView:
+def _slot(name: str, packs: Sequence[StatePack]) -> SlotView:
     kind = slots.kind_of(name)
     return SlotView(name, SLOT_WORDS.get(kind, kind), Kept.of(p.meta for p in packs))
 
 
-def _stub(name: str, packs: list[StatePack]) -> SlotView:
+def _stub(name: str, packs: Sequence[StatePack]) -> SlotView:
     return SlotView(name, "content of a row window, shared", Kept.of(p.meta for p in packs))
 
 
@@ -273,9 +284,11 @@ def _group(number: int, group: Mapping[str, Any], state: EngineState) -> GroupVi
 def _totals(storage: Storage, state: EngineState, waiting: list[LogEntry], sizes: Sizes) -> Totals:
     streams, queries = state.streams.values(), state.queries.values()
     rejects = [p[0] for s in streams for p in s.rejects]
-    rejects += [p[0] for q in queries for p in q.rejects]
-    held = [f for q in queries for slot in q.slots.values() for p in slot for f in p.files]
-    held += [f for store in state.stores.values() for p in store.packs for f in p.files]
+    rejects += [p[0] for q in queries for p in q.output.rejects]
+    held = [
+        f for q in queries for slot in q.operators.slots.values() for p in slot for f in p.files
+    ]
+    held += [f for store in state.window_stores.values() for p in store.packs for f in p.files]
     arrived = {f for entry in waiting for f in entry.files()}
     ours = [n for n in sizes if not n.startswith((f"{manifest.FOLDER}/", f"{CHECKPOINTS}/"))]
     wanted = state.files() | arrived

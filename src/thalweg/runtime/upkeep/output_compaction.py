@@ -7,14 +7,15 @@ the number of epochs whose output is still kept.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from urllib.parse import quote
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from thalweg.exec.frame import BEFORE_TIME
 from thalweg.exec.gather import GatherRejectsTask, GatherResult, GatherTask, RejectsResult
 from thalweg.exec.many.merging import MergeSetsTask
-from thalweg.runtime.state.engine_state import FILTERS, WHERES, Described, EngineState
+from thalweg.runtime.settings import COMPACT_FROM, Settings
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.internal_names import kind_of_output
 from thalweg.runtime.state.output_keys import (
     epochs_named,
     epochs_of,
@@ -23,11 +24,12 @@ from thalweg.runtime.state.output_keys import (
     owner_of,
     place_of,
 )
-from thalweg.runtime.upkeep.retention import worth_merging
+from thalweg.runtime.state.outputs import Outputs
+from thalweg.runtime.state.pending_files import PendingFiles
+from thalweg.runtime.state.query_state import FILTERS, Described
+from thalweg.runtime.upkeep.compaction import worth_merging
 from thalweg.store.packs import PackMeta
 
-FEWEST = 16
-"""Epochs with output before a query is looked at, again and again until nothing is to be done."""
 AT_ONCE = 8
 """One of so many queries that are due is served in an epoch: the others have time."""
 SHARE_OF_RETAINED = 32
@@ -43,32 +45,20 @@ MOST_STRETCHES = 16
 """So many packs are made of a query's output at a time, where very much has piled up."""
 
 
-class Gathering:
-    """What is to be gathered. `retain` tells for how long results are kept, `prefix` how names of
-    new files begin."""
+class OutputCompaction:
+    """What is to be put together."""
 
     def __init__(
-        self, state: EngineState, retain: Callable[[], int], prefix: Callable[[str], str]
+        self, state: EngineState, outputs: Outputs, settings: Settings, files: PendingFiles
     ) -> None:
         self.state = state
-        self.retain = retain
-        self.prefix = prefix
-        self.fewest = FEWEST
-        self._fresh: Counter[str] = Counter()
-        for key in state.outputs:
-            self.put_out(owner_of(key))
-
-    def put_out(self, name: str) -> None:
-        """There is output of one more epoch under a name."""
-        if not name.startswith(WHERES):  # these are merged by what they hold
-            self._fresh[name] += 1
-
-    def forget(self, name: str) -> None:
-        self._fresh.pop(name, None)
+        self.settings = settings
+        self.files = files
+        self._fresh = outputs.fresh
 
     def tasks(self) -> Iterator[GatherTask | MergeSetsTask]:
-        due = [name for name, epochs in self._fresh.items() if epochs >= self.fewest]
-        if not due and len(self.state.clocks) <= 2 * len(self.state.outputs) + FEWEST:
+        due = [name for name, epochs in self._fresh.items() if epochs >= self.settings.compact_from]
+        if not due and len(self.state.clocks) <= 2 * len(self.state.outputs) + COMPACT_FROM:
             return
         keys: dict[str, list[str]] = {n: [] for n in due[: math.ceil(len(due) / AT_ONCE)]}
         for key in self.state.outputs:
@@ -87,7 +77,7 @@ class Gathering:
         """Neighbours that are worth gathering, among what has been handed to sinks."""
         query = self.state.queries.get(name)
         if query is not None:
-            keys = [k for k in keys if last_epoch_of(k) <= query.delivered]
+            keys = [k for k in keys if last_epoch_of(k) <= query.progress.delivered]
         sizes = [sum(p[2] for p in self.state.outputs[k]) for k in keys]
         begin = 0
         found: list[Sequence[str]] = []
@@ -95,7 +85,7 @@ class Gathering:
             stop, is_closed = self._stretch(keys, sizes, begin)
             some = sizes[begin:stop]
             # what is rewritten again and again must at least double each time
-            pays = len(some) >= self.fewest // 2 and 2 * max(some) <= sum(some)
+            pays = len(some) >= self.settings.compact_from // 2 and 2 * max(some) <= sum(some)
             if len(some) > 1 and (is_closed or pays):
                 found.append(keys[begin:stop])
             begin = stop if is_closed or pays else begin + 1
@@ -103,7 +93,11 @@ class Gathering:
 
     def _stretch(self, keys: Sequence[str], sizes: Sequence[int], begin: int) -> tuple[int, bool]:
         """How far from a key on all go into one pack, and whether nothing can be added to them."""
-        longest, total, stop = self.retain() / SHARE_OF_RETAINED, sizes[begin], begin + 1
+        longest, total, stop = (
+            self.settings.results_retain / SHARE_OF_RETAINED,
+            sizes[begin],
+            begin + 1,
+        )
         while total < ENOUGH_BYTES:
             if stop == len(keys):
                 return stop, False
@@ -123,15 +117,15 @@ class Gathering:
 
     def _task(self, name: str, keys: Sequence[str]) -> GatherTask | MergeSetsTask:
         packs = [tuple(map(PackMeta.from_json, self.state.outputs[k])) for k in keys]
-        prefix = self.prefix(f"q/{quote(name, safe='')}")
-        if name.startswith(FILTERS):
+        prefix = self.files.prefix_of(name)
+        if kind_of_output(name) == FILTERS:
             everything = tuple(p for each in packs for p in each)
             return MergeSetsTask(name, tuple(keys), everything, BEFORE_TIME, prefix)
         parts = tuple((last_epoch_of(k), each) for k, each in zip(keys, packs, strict=True))
         return GatherTask(name, tuple(keys), parts, prefix)
 
 
-def replace_gathered(state: EngineState, result: GatherResult) -> list[str]:
+def replace_compacted(state: EngineState, result: GatherResult) -> list[str]:
     """Put a pack in the place of the others; returns the files that are superfluous then."""
     outputs = state.outputs
     present = {p[0] for key in result.keys for p in outputs.get(key, ())}
@@ -148,30 +142,31 @@ def replace_gathered(state: EngineState, result: GatherResult) -> list[str]:
     return list(result.old)
 
 
-def gathers_of_rejects(
-    state: EngineState, prefix: Callable[[str], str]
-) -> Iterator[GatherRejectsTask]:
+def merges_of_rejects(state: EngineState, files: PendingFiles) -> Iterator[GatherRejectsTask]:
+    lists: list[tuple[bool, str, Sequence[Described]]]
     lists = [(True, name, stream.rejects) for name, stream in state.streams.items()]
-    lists += [(False, name, query.rejects) for name, query in state.queries.items()]
+    lists += [(False, name, query.output.rejects) for name, query in state.queries.items()]
     for of_stream, owner, packs in lists:
         if packs:
             begin, end = worth_merging([p[1] for p in packs]) or (0, 0)
             if end and sum(p[2] for p in packs[begin:end]) <= MOST_REJECTS:
                 some = tuple(map(PackMeta.from_json, packs[begin:end]))
-                folder = "log" if of_stream else f"q/{quote(owner, safe='')}"
-                yield GatherRejectsTask(owner, of_stream, some, prefix(folder))
+                prefix = files.prefix("log") if of_stream else files.prefix_of(owner)
+                yield GatherRejectsTask(owner, of_stream, some, prefix)
 
 
 def replace_rejects(state: EngineState, result: RejectsResult) -> list[str]:
-    """As `replace_gathered`."""
-    packs = _rejects(state, result.owner, result.of_stream)
+    """As `replace_compacted`."""
+    stream, query = state.streams.get(result.owner), state.queries.get(result.owner)
+    packs: list[Described] = []
+    if result.of_stream and stream is not None:
+        packs = stream.rejects
+    elif not result.of_stream and query is not None:
+        packs = list(query.output.rejects)
     at = place_of([p[0] for p in packs], result.old)
     if at is None:
         return [result.merged.name]
     packs[at : at + len(result.old)] = [result.merged.to_json()]
+    if not result.of_stream and query is not None:
+        query.output = replace(query.output, rejects=tuple(packs))
     return list(result.old)
-
-
-def _rejects(state: EngineState, owner: str, of_stream: bool) -> list[Described]:
-    owners = state.streams if of_stream else state.queries
-    return owners[owner].rejects if owner in owners else []

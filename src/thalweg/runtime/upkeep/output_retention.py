@@ -7,25 +7,22 @@ first added to a base, so that its current answer is known for ever.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import takewhile
 
-import numpy as np
-import pyarrow as pa
-
-from thalweg.exec.derived import summed
-from thalweg.exec.frame import BEFORE_TIME
 from thalweg.plan.logical import EmitKind
 from thalweg.plan.physical import QueryPlan
-from thalweg.runtime.results.current_answer import weighted
-from thalweg.runtime.state.engine_state import WHERES, Described, EngineState, QueryState
+from thalweg.runtime.results.current_answer import add_to, base_until
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.internal_names import kind_of_output
 from thalweg.runtime.state.output_keys import (
     epochs_named,
     last_epoch_of,
     number_of_epochs,
     owner_of,
 )
-from thalweg.runtime.upkeep.retention import epochs_before
+from thalweg.runtime.state.query_state import CONDITIONS, Described, QueryState
 from thalweg.store.leases import followed
-from thalweg.store.packs import TIME, PackMeta, fresh_name, write_pack
 from thalweg.store.storage import Storage
 
 FOLD_AT = 16  # so many epochs of a relation's changes are added to the base at once
@@ -42,60 +39,84 @@ def forget_results(
     old = epochs_before(state.clocks, limit)
     if not old:
         return []
-    waited = {n: q.delivered for n, q in state.queries.items()}
-    for name, epoch in followed(storage).items():
-        waited[name] = min(waited.get(name, epoch), epoch)
-    due: dict[str, list[str]] = {}
-    for key in state.outputs:
-        name, epoch = owner_of(key), last_epoch_of(key)
-        if str(epoch) in old and not name.startswith(WHERES) and epoch <= waited.get(name, epoch):
-            due.setdefault(name, []).append(key)
+    due, _ = due_output(state, old, followed(storage))
     gone: list[str] = []
     for name, keys in due.items():
-        packs = [p for key in keys for p in state.outputs[key]]
         plan = plans.get(name)
         if plan is None and name in state.queries:
             continue  # whose changes these are cannot be told
         if plan is not None and plan.kind is EmitKind.RELATION:
             if number_of_epochs(keys) < FOLD_AT:
                 continue
-            gone += _fold(state.queries[name], packs, plan, storage, prefix)
-        gone += [p[0] for p in packs]
-        for key in keys:
-            del state.outputs[key]
-        if name in state.queries:
-            last = max(map(last_epoch_of, keys))
-            state.queries[name].forgotten = max(state.queries[name].forgotten, last)
-    kept = epochs_named(state.outputs)
-    state.clocks = {e: c for e, c in state.clocks.items() if e not in old or e in kept}
+            columns = [f.name for f in plan.schema]
+            gone += fold_into_base(state, name, keys, columns, storage, prefix)
+        gone += forget_output(state, name, keys)
+    forget_clocks(state, old)
     return gone
 
 
-def _fold(
-    query: QueryState, packs: Sequence[Described], plan: QueryPlan, storage: Storage, prefix: str
-) -> list[str]:
-    """Add changes to the base; returns the files of the old one."""
-    old = [p[0] for p in query.base]
-    query.base = add_to(query.base, packs, [f.name for f in plan.schema], storage, prefix)
-    query.base_until = base_until(query.base_until, packs)
-    return old
+def epochs_before(clocks: Mapping[str, int], limit: int) -> set[str]:
+    """Epochs with output that were committed before an instant of the clock."""
+    return set(takewhile(lambda epoch: clocks[epoch] < limit, clocks))
 
 
-def base_until(known: int, packs: Sequence[Described]) -> int:
-    """The instant up to which changes are in a base, once these packs are."""
-    return max([known, BEFORE_TIME, *(PackMeta.from_json(p).max_ts for p in packs)])
+def due_output(
+    state: EngineState, old: set[str], followers: Mapping[str, int]
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Output of epochs that are old, by owner, and the keys of what has to stay: what sinks or
+    followers have not seen. What conditions let through is kept as long as its streams are."""
+    due: dict[str, list[str]] = {}
+    unseen: list[str] = []
+    for key in state.outputs:
+        name, epoch = owner_of(key), last_epoch_of(key)
+        if str(epoch) not in old or kind_of_output(name) == CONDITIONS:
+            continue
+        query = state.queries.get(name)
+        seen = epoch if query is None else query.progress.delivered
+        if epoch <= min(seen, followers.get(name, epoch)):
+            due.setdefault(name, []).append(key)
+        else:
+            unseen.append(key)
+    return due, unseen
 
 
-def add_to(
-    base: Sequence[Described],
-    packs: Sequence[Described],
+def fold_into_base(
+    state: EngineState,
+    name: str,
+    keys: Sequence[str],
     columns: Sequence[str],
     storage: Storage,
     prefix: str,
-) -> list[Described]:
-    """A base and further changes as one base."""
-    tables = [storage.read_table(p[0]).drop_columns([TIME]) for p in base]
-    tables += [weighted(storage.read_table(p[0])) for p in packs]
-    whole = summed(pa.concat_tables(tables).combine_chunks(), list(columns))
-    stamped = whole.append_column(TIME, pa.array(np.zeros(whole.num_rows, np.int64)))
-    return [write_pack(storage, fresh_name(prefix, "base"), stamped).to_json()]
+) -> list[str]:
+    """Add changes of a relation to its base; returns the files of the old one."""
+    query, packs = state.queries[name], _packs(state, keys)
+    before = query.output
+    base = add_to(before.base, packs, columns, storage, prefix)
+    until = base_until(before.base_until, packs)
+    query.output = replace(before, base=base, base_until=until)
+    return [p[0] for p in before.base]
+
+
+def forget_output(state: EngineState, name: str, keys: Sequence[str]) -> list[str]:
+    """Take output out of the state; returns the files."""
+    gone = [p[0] for p in _packs(state, keys)]
+    for key in keys:
+        del state.outputs[key]
+    if name in state.queries:
+        _mark_forgotten(state.queries[name], max(map(last_epoch_of, keys)))
+    return gone
+
+
+def forget_clocks(state: EngineState, old: set[str]) -> None:
+    """Of old epochs only those are of use that output is still named after."""
+    kept = epochs_named(state.outputs)
+    state.clocks = {e: c for e, c in state.clocks.items() if e not in old or e in kept}
+
+
+def _packs(state: EngineState, keys: Sequence[str]) -> list[Described]:
+    return [p for key in keys for p in state.outputs[key]]
+
+
+def _mark_forgotten(query: QueryState, epoch: int) -> None:
+    if epoch > query.output.forgotten:
+        query.output = replace(query.output, forgotten=epoch)

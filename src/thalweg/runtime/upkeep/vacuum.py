@@ -10,23 +10,41 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from thalweg.exec.emit import SIGN
-from thalweg.runtime.results.followers import read_schema
-from thalweg.runtime.state.engine_state import WHERES, EngineState
+from thalweg.runtime.results.described_schema import read_schema
+from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.open_path import PACK_FOLDERS, leftovers, sweep
-from thalweg.runtime.state.output_keys import epochs_named, epochs_of, last_epoch_of, owner_of
+from thalweg.runtime.state.output_keys import epochs_of
 from thalweg.runtime.upkeep.inspection import Files
-from thalweg.runtime.upkeep.output_retention import add_to, base_until
-from thalweg.runtime.upkeep.retention import epochs_before
+from thalweg.runtime.upkeep.output_retention import (
+    due_output,
+    epochs_before,
+    fold_into_base,
+    forget_clocks,
+    forget_output,
+)
 from thalweg.store import manifest
 from thalweg.store.leases import followed
 from thalweg.store.log import entries_from
 from thalweg.store.packs import TIME
 from thalweg.store.storage import DRAFTS, LocalStorage, Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """Keys of output that goes, by owner, and of what has to stay though it is old: sinks or
+    followers have not seen it."""
+
+    by_owner: Mapping[str, Sequence[str]]
+    unseen: Sequence[str]
+
+    @property
+    def keys(self) -> list[str]:
+        return [key for keys in self.by_owner.values() for key in keys]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +55,21 @@ class VacuumPlan:
     epoch: int
     before: manifest.State
     after: manifest.State
+    forgotten: Forgotten
     orphans: Files
     results: Files
-    result_epochs: int
-    undelivered: int
     manifests: Files
     written: int | None
     folders: tuple[str, ...]
+
+    @property
+    def result_epochs(self) -> int:
+        return _epochs(self.forgotten.keys)
+
+    @property
+    def undelivered(self) -> int:
+        """Epochs of results that had to stay."""
+        return _epochs(self.forgotten.unseen)
 
     @property
     def is_commit(self) -> bool:
@@ -69,26 +95,27 @@ class VacuumPlan:
 def plan_vacuum(storage: Storage, results_before: int | None, clock: int) -> VacuumPlan:
     """Look at a path nobody is working on; results committed before an instant are given up."""
     epoch, before = manifest.load(storage)
-    after, forgotten, undelivered = before, set[str](), 0
+    state, forgotten = EngineState.from_json(before), Forgotten({}, ())
+    results: set[str] = set()
     if results_before is not None and before:
-        after, forgotten, undelivered = _without_results(storage, before, results_before)
-    if forgotten:
+        forgotten, results = _forget_results(storage, state, results_before)
+    after = before
+    if forgotten.keys:
         epoch += 1
-        after = {**after, "epoch": epoch, "clock": clock}
-    state = EngineState.from_json(after)
+        state.epoch, state.clock = epoch, clock
+        after = state.to_json()
     names = [n for folder in (*PACK_FOLDERS, DRAFTS) for n in storage.listing(folder)]
     gone = leftovers(names, state, entries_from(storage, state.next_seq))
-    results = {p[0] for key in forgotten for p in before["outputs"][key]} & set(gone)
+    results &= set(gone)
     old = manifest.superseded(storage, epoch)
     sizes = {n: storage.size(n) for n in (*gone, *old)}
     return VacuumPlan(
         epoch=epoch,
         before=before,
         after=after,
+        forgotten=forgotten,
         orphans=Files.of((n for n in gone if n not in results), sizes),
         results=Files.of(results, sizes),
-        result_epochs=_epochs(forgotten),
-        undelivered=undelivered,
         manifests=Files.of(old, sizes),
         written=len(json.dumps(after)) if old else None,
         folders=_empty_folders(storage, set(gone)),
@@ -109,52 +136,33 @@ def carry_out(storage: Storage, plan: VacuumPlan) -> None:
             Path(folder).rmdir()
 
 
-def _without_results(
-    storage: Storage, before: manifest.State, limit: int
-) -> tuple[manifest.State, set[str], int]:
-    """The state without old results, the keys forgotten, and how many epochs had to stay."""
-    old = epochs_before(before["clocks"], limit)
-    due = {key for key in before["outputs"] if str(last_epoch_of(key)) in old}
-    ahead = followed(storage)
-    kept = {key for key in due if key.startswith(WHERES) or not _is_seen(before, key, ahead)}
-    gone = due - kept
-    outputs = {k: v for k, v in before["outputs"].items() if k not in gone}
-    named = epochs_named(outputs)
-    clocks = {e: c for e, c in before["clocks"].items() if e not in old or e in named}
-    queries = dict(before["queries"])
-    for key in gone:
-        query = queries.get(owner_of(key))
-        if query is not None:
-            forgotten = max(query["forgotten"], last_epoch_of(key))
-            queries[owner_of(key)] = {**query, "forgotten": forgotten}
-    after = {**before, "outputs": outputs, "clocks": clocks, "queries": queries}
-    return after, gone, _epochs([key for key in kept if not key.startswith(WHERES)])
-
-
-def _is_seen(state: manifest.State, key: str, ahead: Mapping[str, int]) -> bool:
-    """Whether callbacks and followers have it."""
-    query, last = state["queries"].get(owner_of(key)), last_epoch_of(key)
-    return query is None or last <= min(query["delivered"], ahead.get(owner_of(key), last))
+def _forget_results(storage: Storage, state: EngineState, limit: int) -> tuple[Forgotten, set[str]]:
+    """Take old results out of a state; what is forgotten, and the files that go."""
+    old = epochs_before(state.clocks, limit)
+    due, unseen = due_output(state, old, followed(storage))
+    files = {f for name, keys in due.items() for f in forget_output(state, name, keys)}
+    forget_clocks(state, old)
+    return Forgotten(due, tuple(unseen)), files
 
 
 def _with_answers(storage: Storage, plan: VacuumPlan) -> manifest.State:
     """The state in which the changes that go are part of their relations' answers."""
-    gone: dict[str, list[str]] = {}
-    for key in plan.before["outputs"].keys() - plan.after["outputs"].keys():
-        gone.setdefault(owner_of(key), []).append(key)
-    queries = dict(plan.after["queries"])
-    prefix = f"q/answers/{plan.after['incarnation']}-{plan.epoch}-"
-    for name, keys in gone.items():
-        query = queries.get(name)
-        schema = None if query is None else read_schema(query["schema"])
-        if query is None or schema is None or SIGN not in schema.names:
+    state = EngineState.from_json(plan.before)
+    prefix = f"q/answers/{state.incarnation}-{plan.epoch}-"
+    after = EngineState.from_json(plan.after)
+    for name, keys in plan.forgotten.by_owner.items():
+        if name not in state.queries:
             continue
-        packs = [p for key in keys for p in plan.before["outputs"][key]]
-        columns = [n for n in schema.names if n not in (TIME, SIGN)]
-        base = add_to(query["base"], packs, columns, storage, prefix)
-        until = base_until(query["base_until"], packs)
-        queries[name] = {**query, "base": base, "base_until": until}
-    return {**plan.after, "queries": queries}
+        schema = state.queries[name].definition.schema
+        names = read_schema(schema).names if schema else []
+        if SIGN in names:
+            columns = [n for n in names if n not in (TIME, SIGN)]
+            fold_into_base(state, name, keys, columns, storage, prefix)
+            folded, kept = state.queries[name].output, after.queries[name].output
+            after.queries[name].output = replace(
+                kept, base=folded.base, base_until=folded.base_until
+            )
+    return after.to_json()
 
 
 def _epochs(keys: Collection[str]) -> int:

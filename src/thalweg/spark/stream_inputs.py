@@ -2,48 +2,46 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from thalweg.config import Config
 from thalweg.errors import ConfigError, UnknownName, did_you_mean
 from thalweg.lang.definitions import columns_of
-from thalweg.plan.catalog import StreamDef, TableDef
-from thalweg.plan.logical import instant_of
-from thalweg.runtime.epoch.driver import EpochLoop, LoopEnded
+from thalweg.plan.catalog import SourceSpec, StreamDef, TableDef
+from thalweg.plan.logical import Schema, instant_of
 from thalweg.runtime.results.stream_history import history
-from thalweg.runtime.session.session import Session
+from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.sources.push import PushInput, from_items, from_table
-from thalweg.runtime.sources.python_arguments import Duration, arrow_fields, make_stream, normalized
+from thalweg.runtime.sources.python_arguments import (
+    Duration,
+    arrow_fields,
+    make_stream,
+    normalized,
+)
 from thalweg.runtime.state.clock import wall_clock
-from thalweg.spark.files import file_names
+from thalweg.spark.files import file_names, inferred_table, list_files, read_file
 from thalweg.spark.ingest import StreamInput
+from thalweg.spark.ingest_groups import IngestGroups
 from thalweg.spark.readers import spark_fields, spark_stream
-from thalweg.store.storage import Storage
 
-T = TypeVar("T")
 Given = TypeVar("Given", StreamInput, PushInput)
 
 
-class Inputs:
-    """The part of `Engine` that registers streams and tables."""
+class StreamInputs:
+    """Registers streams and tables of an engine; as `Sources` also those of statements."""
 
-    spark: SparkSession
-    session: Session
-    config: Config
-    _storage: Storage
-    _log: LogWriter
-    _loop: EpochLoop | None
-    _starting: threading.RLock
-    _inputs: dict[str, StreamInput]
-    _pushes: dict[str, PushInput]
-    _take_up: Callable[[StreamInput | PushInput], None]
+    def __init__(
+        self, spark: SparkSession, core: EngineCore, groups: IngestGroups, log: LogWriter
+    ) -> None:
+        self._spark = spark
+        self._core = core
+        self._groups = groups
+        self._log = log
 
     def stream(
         self,
@@ -69,36 +67,39 @@ class Inputs:
                 remedy="use spark.readStream, or engine.table() for static data",
             )
         fields = spark_fields(df)
-        options.setdefault("idle", self.config.idle)
+        options = self._with_idle(options)
         definition = make_stream(
             name, fields, timestamp, lateness=lateness, key=key, retain=retain, **options
         )
         return self._add(definition, df, is_files=False)
 
-    def declared_stream(self, definition: StreamDef) -> StreamDef:
+    def create_stream(self, definition: StreamDef) -> StreamDef:
+        """CREATE STREAM."""
         if definition.source.kind == "spark":
-            return self._add(definition, spark_stream(self.spark, definition), is_files=False)
+            return self._add(definition, spark_stream(self._spark, definition), is_files=False)
         if definition.source.kind != "files":
             raise ConfigError(
                 f"stream {definition.name} has no source",
                 remedy="add FROM FILES 'path' FORMAT parquet, or use engine.stream()",
             )
-        return self._add(definition, file_names(self.spark, definition.source), is_files=True)
+        return self._add(definition, file_names(self._spark, definition.source), is_files=True)
 
     def _add(self, definition: StreamDef, frame: DataFrame, *, is_files: bool) -> StreamDef:
-        return self._joins(StreamInput(definition, frame, is_files), self._inputs)
+        return self._read(StreamInput(definition, frame, is_files), self._groups.inputs)
 
-    def _joins(self, given: Given, known: dict[str, Given]) -> StreamDef:
+    def _read(self, given: Given, known: dict[str, Given]) -> StreamDef:
         """Register where a stream comes from. One that is being read already is read on."""
+        changes = self._core.changes
 
         def add() -> StreamDef:
-            found = self.session.define_stream(given.definition)
-            if self._loop is None or found.name not in known:
+            found = self._core.streams.define(given.definition)
+            if not changes.is_running or found.name not in known:
                 known[found.name] = given
-                self._take_up(given)
+                if changes.is_running:
+                    self._groups.take_up(given)
             return found
 
-        return self.at_epoch(add)
+        return changes.between_epochs(add)
 
     def feed(
         self,
@@ -121,7 +122,7 @@ class Inputs:
             raise ConfigError(f"stream {name}: which columns?", remedy="give a schema")
         fields = columns_of(shape) if isinstance(shape, str) else arrow_fields(shape)
         definition = make_stream(name, fields, timestamp, **self._with_idle(options))
-        return self._push(PushInput(definition, from_items(items)))
+        return self._read(PushInput(definition, from_items(items)), self._groups.pushes)
 
     def replay(
         self,
@@ -145,7 +146,8 @@ class Inputs:
         fields = arrow_fields(own.schema)
         definition = make_stream(name, fields, timestamp, **self._with_idle(options))
         table = normalized(own, fields)
-        return self._push(PushInput(definition, from_table(definition, table, speed)))
+        given = PushInput(definition, from_table(definition, table, speed))
+        return self._read(given, self._groups.pushes)
 
     def history(
         self,
@@ -155,23 +157,20 @@ class Inputs:
     ) -> pa.Table:
         """What is kept of a stream (RETAIN says how long), in the order of time."""
         bounds = [None if t is None else instant_of(t) for t in (since, until)]
-        return history(self._storage, self.session.coordinator.state, stream, *bounds)
+        return history(self._core.storage, self._core.state, stream, *bounds)
 
     def heartbeat(self, stream: str, at: datetime | int) -> None:
         """Announce that no row of a stream before this time will come: queries need not wait."""
-        if stream not in self.session.catalog.streams:
-            known = self.session.catalog.streams
+        known = self._core.catalog.streams
+        if stream not in known:
             raise UnknownName(f"unknown stream {stream}", remedy=did_you_mean(stream, known))
         source = f"heartbeat:{stream}"
         number = self._log.last_batch(source) + 1
         beats = {stream: instant_of(at)}
         self._log.append(0, (source, number), {}, {}, wall_clock(), heartbeats=beats)
 
-    def _push(self, given: PushInput) -> StreamDef:
-        return self._joins(given, self._pushes)
-
     def _with_idle(self, options: dict[str, Any]) -> dict[str, Any]:
-        return {"idle": self.session.default_idle, **options}
+        return {"idle": self._core.settings.default_idle, **options}
 
     def table(
         self, name: str, df: DataFrame | pa.Table, at: datetime | int | None = None
@@ -189,25 +188,28 @@ class Inputs:
                 )
             df = df.toArrow()
         rows, instant = df, None if at is None else instant_of(at)
-        self.session.check_table(name, rows)  # refused here, not in the middle of an epoch
-        return self.at_epoch(lambda: self.session.define_table(name, rows, at=instant))
+        tables = self._core.tables
+        tables.check(name, rows)  # refused here, not in the middle of an epoch
+        return self._core.changes.between_epochs(lambda: tables.define(name, rows, at=instant))
 
-    def at_epoch(self, action: Callable[[], T]) -> T:
-        """Do it now, or, while the engine runs, at the beginning of the next epoch: then this
-        returns when it is committed."""
-        with self._starting:
-            loop = self._loop
-            if loop is None:
-                return action()
-        try:
-            return loop.between_epochs(action)
-        except LoopEnded:
-            with self._starting:  # one after the other
-                return action()
+    def create_table(self, name: str, fields: Schema | None, source: SourceSpec) -> TableDef:
+        """CREATE TABLE."""
+        paths = list_files(source)
+        if fields is None:
+            return self._core.tables.define(name, inferred_table(source, paths), source)
+        rows = pa.concat_tables([read_file(name, fields, source, p) for p in paths])
+        return self._core.tables.define(name, rows, source)
 
-    def _refuse_while_running(self, what: str) -> None:
-        if self._loop is not None:
-            raise ConfigError(
-                f"cannot {what} while the engine runs",
-                remedy="call stop() first",
+    def refresh_table(self, name: str) -> None:
+        """Read a table's files again: what differs is its next version."""
+        catalog, tables = self._core.catalog, self._core.tables
+        known = catalog.tables.get(name)
+        if known is None or known.source.kind != "files":
+            raise UnknownName(
+                f"there is no table {name} from files", remedy=did_you_mean(name, catalog.tables)
             )
+        source = known.source
+        files = [read_file(name, known.fields, source, p) for p in list_files(source)]
+        rows = pa.concat_tables(files)
+        tables.check(name, rows, source)
+        self._core.changes.between_epochs(lambda: tables.define(name, rows, source))

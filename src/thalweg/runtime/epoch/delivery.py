@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from thalweg.errors import SinkFailed
-from thalweg.runtime.session.query_handle import DROPPED, Query
-from thalweg.runtime.session.session import Session
+from thalweg.runtime.lifecycle.query_catalog import QueryCatalog, Registered
+from thalweg.runtime.planner import output_schema
+from thalweg.runtime.results.committed_state import metas
+from thalweg.runtime.results.results_reader import output_table
+from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.output_keys import key_of
-from thalweg.store.packs import PackMeta
+from thalweg.store.storage import Storage
 
 log = logging.getLogger("thalweg")
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
@@ -31,50 +34,54 @@ class _Trouble:
     due: float
 
 
-@dataclass(slots=True)
 class Delivery:
-    session: Session
-    _troubles: dict[str, _Trouble] = field(default_factory=dict)
+    """Hands output over, query by query."""
+
+    def __init__(self, storage: Storage, state: EngineState, queries: QueryCatalog) -> None:
+        self._storage = storage
+        self._state = state
+        self._queries = queries
+        self._troubles: dict[str, _Trouble] = {}
 
     def deliver(self, *, insist: bool = False) -> None:
         """Hand over what is committed and not marked yet; with `insist`, also where a sink that
         failed is not due yet."""
-        state = self.session.coordinator.state
+        state = self._state
         for name in list(state.queries):  # a callback may add and drop some
-            query = self.session.queries.get(name)
+            query = self._queries.queries.get(name)
             if query is None or name not in state.queries:
                 continue
             trouble = self._troubles.get(name)
             if trouble is None or insist or time.monotonic() >= trouble.due:
                 self._one(query, state.epoch)
 
-    def _one(self, query: Query, last: int) -> None:
-        mark = self.session.coordinator.state.queries[query.name]
+    def _one(self, query: Registered, last: int) -> None:
+        mark = self._state.queries[query.name].progress
         try:
             for epoch in self._pending(query, mark.delivered, last):
                 output = self._output(query, epoch)
                 for sink in query.sinks:
                     sink.write(epoch, output)
                 mark.delivered = epoch
-                if query.status == DROPPED:
-                    return
+                if self._queries.queries.get(query.name) is not query:
+                    return  # it was dropped meanwhile
             mark.delivered = last
             self._troubles.pop(query.name, None)
         except Exception as error:
             self._note(query, error)
 
-    def _pending(self, query: Query, delivered: int, last: int) -> list[int]:
+    def _pending(self, query: Registered, delivered: int, last: int) -> list[int]:
         if not query.sinks or delivered == last:
             return []
-        outputs = self.session.coordinator.state.outputs
+        outputs = self._state.outputs
         return [e for e in range(delivered + 1, last + 1) if key_of(query.name, e, e) in outputs]
 
-    def _output(self, query: Query, epoch: int) -> pa.Table:
-        described = self.session.coordinator.state.outputs[key_of(query.name, epoch, epoch)]
-        packs = [PackMeta.from_json(p) for p in described]
-        return self.session.output_of(query.schema, packs)
+    def _output(self, query: Registered, epoch: int) -> pa.Table:
+        packs = metas(self._state.outputs[key_of(query.name, epoch, epoch)])
+        schema = output_schema(self._queries.bound(query.name))
+        return output_table(self._storage, schema, packs)
 
-    def _note(self, query: Query, error: Exception) -> None:
+    def _note(self, query: Registered, error: Exception) -> None:
         known = self._troubles.get(query.name)
         wait = FIRST_WAIT if known is None else min(2 * known.wait, LONGEST_WAIT)
         self._troubles[query.name] = _Trouble(error, wait, time.monotonic() + wait)

@@ -1,0 +1,111 @@
+"""The plans in force, by query, and what follows from all of them together."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from thalweg.adapt.loop import Adaptation
+from thalweg.exec.shared import Common, common_predicates
+from thalweg.exec.tactics import Seen
+from thalweg.plan.catalog import Catalog
+from thalweg.plan.expr import Expr
+from thalweg.plan.physical import QueryPlan
+from thalweg.plan.query import QueryOptions
+from thalweg.store.packs import Key
+
+log = logging.getLogger("thalweg")
+_USUAL = QueryOptions()
+
+
+class PlanTable(Mapping[str, QueryPlan]):
+    """Plans by query, with the options they run under. `residuals` are, by cohort, predicates of
+    its members beyond comparisons, each once, by its text."""
+
+    def __init__(self, catalog: Catalog, adaptation: Adaptation) -> None:
+        self.adaptation = adaptation
+        self.residuals: dict[str, dict[str, Expr]] = {}
+        self.limits: dict[str, int] = {}
+        """Queries that may hold only so many bytes of state."""
+        self._catalog = catalog
+        self._plans: dict[str, QueryPlan] = {}
+        self._options: dict[str, QueryOptions] = {}
+        self._common: Common | None = None
+
+    def __getitem__(self, name: str) -> QueryPlan:
+        return self._plans[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._plans)
+
+    def __len__(self) -> int:
+        return len(self._plans)
+
+    def put(
+        self, name: str, plan: QueryPlan, options: QueryOptions, orders: Sequence[tuple[int, ...]]
+    ) -> None:
+        """Run a query by a plan from the next epoch on, its conjunctions in these orders."""
+        self._plans[name] = self.adaptation.watch(name, plan, options, orders)
+        self._set_options(name, options)
+        self._common = None
+
+    def replace(self, name: str, plan: QueryPlan) -> None:
+        """Another plan for the same rows; what adapts goes on as it is."""
+        self._plans[name] = plan
+
+    def forget(self, name: str) -> None:
+        """A query no longer goes with the epochs."""
+        self._plans.pop(name, None)
+        self._options.pop(name, None)
+        self.limits.pop(name, None)
+        self.adaptation.forget(name)
+        self._common = None
+
+    def options(self, name: str) -> QueryOptions:
+        return self._options.get(name, _USUAL)
+
+    def set_options(self, name: str, options: QueryOptions) -> None:
+        """Options that hold without another plan."""
+        if name in self._plans:
+            self._set_options(name, options)
+
+    def _set_options(self, name: str, options: QueryOptions) -> None:
+        self._options[name] = options
+        self.limits.pop(name, None)
+        if options.state_limit is not None:
+            self.limits[name] = options.state_limit
+
+    @property
+    def common(self) -> Common:
+        """Predicates that several queries ask; found out once after many changes."""
+        if self._common is None:
+            self._common = common_predicates(self._plans.values())
+        return self._common
+
+    def keys_of(self, stream: str) -> tuple[Key, ...]:
+        """Key indexes wanted on a stream's packs, the most used first."""
+        wanted: Counter[Key] = Counter()
+        for plan in self._plans.values():
+            for of, key, use in plan.keys_wanted:
+                if of == stream:
+                    wanted[key] += use
+        definition = self._catalog.streams.get(stream)
+        if definition is not None and definition.key and definition.is_retained:
+            wanted[definition.key] += 1  # for those who will ask about the past of one entity
+        return tuple(k for k, _ in wanted.most_common())
+
+    def learn(
+        self, name: str, epoch: int, seen: Sequence[tuple[int, Seen]], strict: bool
+    ) -> tuple[tuple[int, ...], ...] | None:
+        """Change the plan by what an epoch has shown; the orders of its conjunctions. Where
+        learning fails, the query goes on without it."""
+        try:
+            self._plans[name] = self.adaptation.learn(name, self._plans[name], epoch, seen)
+            return tuple(map(tuple, self.adaptation.orders(name)))
+        except Exception:
+            if strict:
+                raise
+            self.adaptation.forget(name)
+            log.exception("query %s stops adapting; its rows are not affected", name)
+            return None

@@ -1,0 +1,30 @@
+"""How far back the windows of a query reach: which rows of its streams it still needs."""
+
+from __future__ import annotations
+
+from thalweg.exec import windows
+from thalweg.exec.frame import BEFORE_TIME
+from thalweg.plan.logical import TimeWindow
+from thalweg.plan.physical import Leaf, Reading, Sequenced
+from thalweg.runtime.state.query_state import QueryState
+
+
+def needed_since(reading: Reading, leaf: Leaf, query: QueryState) -> int:
+    """Rows of a leaf before this event time are out of the query's reach."""
+    frontier = query.progress.frontier
+    if not isinstance(leaf.window, TimeWindow) or isinstance(reading, Sequenced):
+        return frontier
+    if query.works_on_demand:  # its rows are fetched at an invocation; others may lean on it
+        return _held_since(leaf.window, frontier)
+    floor = query.limits.floors.get(leaf.relation, BEFORE_TIME)
+    if leaf.window.is_endless:
+        changing = sum(not other.is_table and not other.is_static for other in reading.leaves)
+        since = BEFORE_TIME if leaf.window.since is None else leaf.window.since
+        return max(min(since, frontier), floor) if changing > 1 else frontier
+    return max(windows.reached_from(leaf.window, frontier), floor)
+
+
+def _held_since(window: TimeWindow, frontier: int) -> int:
+    if not window.is_endless:
+        return windows.reached_from(window, frontier)
+    return BEFORE_TIME if window.since is None else window.since

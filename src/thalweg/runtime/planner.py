@@ -1,0 +1,123 @@
+"""From the text of a query to its plan. Nothing is changed by it: names are looked up, that is all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from thalweg.exec.constants import constant_value
+from thalweg.exec.emit import SIGN
+from thalweg.lang import ast
+from thalweg.lang.binder import bind, check
+from thalweg.lang.parser import parse_query
+from thalweg.plan.catalog import Catalog, NotedCatalog, Relation
+from thalweg.plan.logical import EmitKind
+from thalweg.plan.pairs import PAIRS, pairs_of
+from thalweg.plan.physical import QueryPlan
+from thalweg.plan.pipelines import Orders
+from thalweg.plan.planner import plan_query
+from thalweg.plan.query import BoundQuery
+from thalweg.plan.rewrites import optimize
+from thalweg.plan.standing import StandingFilter, standing_filter
+from thalweg.plan.types import to_arrow
+from thalweg.store.packs import TIME
+
+_NO_OPTIONS: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A query that is bound and planned by the names as they stood (`reads`). `altered` are options
+    that ALTER QUERY has set and that still hold; `script` is the text that places point into."""
+
+    name: str
+    text: str
+    bound: BoundQuery
+    plan: QueryPlan
+    reads: Mapping[str, Relation]
+    query: ast.Query
+    script: str
+    altered: Mapping[str, Any] = field(default_factory=lambda: _NO_OPTIONS)
+
+
+class Planner:
+    """Binds and plans by the names of one catalog."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+
+    def bind(self, text: str) -> BoundQuery:
+        """The optimised logical plan of a SELECT."""
+        return optimize(bind(parse_query(text), self.catalog, text), constant_value)
+
+    def physical(self, bound: BoundQuery, orders: Orders | None = None) -> QueryPlan:
+        return plan_query(bound, self.catalog, orders)
+
+    def plan(self, text: str) -> QueryPlan:
+        return self.physical(self.bind(text))
+
+    def planned(
+        self,
+        name: str,
+        query: ast.Query,
+        text: str,
+        script: str,
+        altered: Mapping[str, Any] = _NO_OPTIONS,
+    ) -> Planned:
+        """Bind and plan a query of this text, which stands in a script."""
+        names = NotedCatalog.of(self.catalog)
+        bound = replace(optimize(bind(query, names, script), constant_value), text=text)
+        if altered:
+            bound = replace(bound, options=replace(bound.options, **altered))
+        plan = plan_query(bound, names)
+        return Planned(name, text, bound, plan, names.asked, query, script, altered)
+
+    def planned_again(self, name: str, text: str, altered: Mapping[str, Any]) -> Planned:
+        """The plan of a query that is known by its text; it does not read itself."""
+        views = self.catalog.views
+        own = views.pop(name, None)
+        try:
+            return self.planned(name, parse_query(text), text, text, altered)
+        finally:
+            if own is not None:
+                views[name] = own
+
+    def current(self, planned: Planned) -> Planned:
+        """The same, planned again if a name it was made from stands for something else by now."""
+        if all(self.catalog.relation(n) == r for n, r in planned.reads.items()):
+            return planned
+        return self.planned(
+            planned.name, planned.query, planned.text, planned.script, planned.altered
+        )
+
+    def check(self, query: ast.Query, text: str) -> frozenset[str]:
+        """Refuse a query that cannot be bound; the names it was made from."""
+        names = NotedCatalog.of(self.catalog)
+        check(query, names, text)
+        return frozenset(names.asked)
+
+    # -- queries that are run together -------------------------------------------------------
+
+    def cohort_plan(self, about: str, text: str) -> QueryPlan:
+        """The plan of a cohort, from what it is about and the text of a member."""
+        if not about.startswith(PAIRS):
+            return self.plan(f"SELECT ISTREAM * FROM {about}")
+        found = pairs_of(self.bind(text), self.catalog)
+        assert found is not None
+        return found.plan
+
+    def filter_of(self, text: str) -> StandingFilter | None:
+        """What a query filters a stream by, if it does nothing else."""
+        return standing_filter(self.plan(text))
+
+
+def output_schema(bound: BoundQuery) -> pa.Schema:
+    """The columns, `__ts`, and `__sign` for relations."""
+    fields = [pa.field(f.name, to_arrow(f.type)) for f in bound.schema]
+    fields.append(pa.field(TIME, pa.timestamp("us", "UTC")))
+    if bound.root.kind is EmitKind.RELATION:
+        fields.append(pa.field(SIGN, pa.int8()))
+    return pa.schema(fields)

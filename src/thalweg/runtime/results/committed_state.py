@@ -1,0 +1,90 @@
+"""What a commit has written, by name: a read-only view of a manifest's JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg.exec.frame import BEFORE_TIME
+from thalweg.runtime.state.output_keys import keys_of
+from thalweg.runtime.state.query_state import Described
+from thalweg.store.manifest import State
+from thalweg.store.packs import PackMeta
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedQuery:
+    """A query as it is committed. It is not read into values: answers ask for little of it, and
+    often."""
+
+    json: Mapping[str, Any]
+    frontier: int
+    behind: bool
+
+    @property
+    def mode(self) -> str:
+        return str(self.json.get("mode", ""))
+
+    @property
+    def condition(self) -> str:
+        return str(self.json.get("condition", ""))
+
+    @property
+    def pending(self) -> Sequence[Described]:
+        return tuple(self.json.get("pending", ()))
+
+    @property
+    def base(self) -> Sequence[Described]:
+        return tuple(self.json.get("base", ()))
+
+    @property
+    def base_until(self) -> int:
+        return int(self.json.get("base_until", BEFORE_TIME))
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedState:
+    json: State
+
+    @property
+    def epoch(self) -> int:
+        return int(self.json["epoch"])
+
+    def query(self, name: str) -> CommittedQuery | None:
+        """A query, dormant or not; one that is has come as far as its leader."""
+        own = self.json.get("dormant", {}).get(name)
+        if own is not None:
+            leader = self.json["queries"][self.json["leaders"][own["dormant_group"]]]
+            return CommittedQuery(own, leader["frontier"], False)
+        found = self.json.get("queries", {}).get(name)
+        return None if found is None else CommittedQuery(found, found["frontier"], found["behind"])
+
+    def output(self, owner: str) -> list[list[PackMeta]]:
+        """Output of an owner, in the order of epochs."""
+        outputs = self.json.get("outputs", {})
+        return [metas(outputs[key]) for key in keys_of(outputs, owner)]
+
+    def table(self, name: str) -> list[PackMeta]:
+        return metas(self.json["tables"][name])
+
+    def stream_packs(self, name: str) -> list[PackMeta]:
+        return metas(self.json["streams"][name]["packs"])
+
+    def kept_since(self, stream: str) -> int:
+        """Rows of a stream from this instant on are all there."""
+        return int(self.json["streams"][stream]["kept_since"])
+
+    def rejects_of_stream(self, name: str) -> list[PackMeta]:
+        return self._rejects("streams", name)
+
+    def rejects_of_query(self, name: str) -> list[PackMeta]:
+        return self._rejects("queries", name)
+
+    def _rejects(self, kind: str, name: str) -> list[PackMeta]:
+        found: Mapping[str, Any] = self.json.get(kind, {}).get(name, {})
+        return metas(found.get("rejects", ()))
+
+
+def metas(packs: Iterable[list[Any]]) -> list[PackMeta]:
+    return [PackMeta.from_json(p) for p in packs]

@@ -1,0 +1,87 @@
+"""What SHOW, EXPLAIN and INVOKE read: in the process of an engine, or from what is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from thalweg.runtime.invoke.invocations import Invocations
+from thalweg.runtime.invoke.query_coverage import QueryCoverage
+from thalweg.runtime.results.lookup import QueryLookup
+from thalweg.runtime.session.explainer import Explainer
+from thalweg.runtime.state.definitions import Definitions
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.stream_definitions import VIEW
+from thalweg.statements.protocol import Language
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+class StateReading:
+    """The `Reading` of statements, over a state and the queries in it."""
+
+    def __init__(
+        self,
+        state: EngineState,
+        queries: QueryLookup,
+        definitions: Definitions,
+        coverage: QueryCoverage,
+        explainer: Explainer,
+        invocations: Invocations,
+        language: Language,
+    ) -> None:
+        self._state = state
+        self._queries = queries
+        self.definitions = definitions
+        self._coverage = coverage
+        self._explainer = explainer
+        self._invocations = invocations
+        self._language = language
+
+    def listed(self, plural: str) -> Rows:
+        kind = next(k for k in self._language.objects if k.plural == plural)
+        return [] if kind.listed is None else kind.listed(self)
+
+    def streams(self) -> Rows:
+        return [
+            {"name": n, "rows": s.rows, "late": s.late, "rejected": s.rejected}
+            for n, s in self._state.streams.items()
+        ]
+
+    def queries(self) -> Rows:
+        return [self._listed_query(name) for name in self._queries.names()]
+
+    def _listed_query(self, name: str) -> Mapping[str, Any]:
+        query = self._queries.state(name)
+        status = "catching up" if query.progress.behind and query.runs else query.lifecycle.status
+        covered = str(self._coverage.of(name))
+        text = self._queries.text(name)
+        return {"name": name, "status": status, "text": text, "coverage": covered}
+
+    def tables(self) -> Rows:
+        tables = self._state.tables.items()
+        return [{"name": n, "rows": sum(p.rows for p in ps)} for n, ps in tables]
+
+    def views(self) -> Rows:
+        return [{"name": name} for name in self.definitions.of(VIEW)]
+
+    def state(self) -> Rows:
+        return [
+            {"stream": n, "packs": len(s.packs), "rows": sum(p.rows for p in s.packs),
+             "bytes": sum(p.bytes for p in s.packs)}
+            for n, s in self._state.streams.items()
+        ]  # fmt: skip
+
+    def explain(self, query: str) -> str:
+        return self._explainer.query(query)
+
+    def explain_text(self, text: str) -> str:
+        return self._explainer.text(text)
+
+    def explain_adaptation(self, query: str) -> str:
+        return self._explainer.adaptation(query)
+
+    def invoke(self, query: str, at: int | None) -> pa.Table:
+        return self._invocations.invoke(query, at)

@@ -1,0 +1,109 @@
+"""Tables that are known by name, and what follows when one begins to change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from thalweg.errors import DuplicateName, UnknownName, did_you_mean
+from thalweg.plan.catalog import Catalog, SourceSpec, TableDef
+from thalweg.runtime.invoke.materialize_modes import MaterializeModes
+from thalweg.runtime.lifecycle.plan_table import PlanTable
+from thalweg.runtime.lifecycle.query_catalog import QueryCatalog
+from thalweg.runtime.lifecycle.query_registry import QueryRegistry
+from thalweg.runtime.lifecycle.table_versions import TableVersions
+from thalweg.runtime.planner import Planner
+from thalweg.runtime.sharing.placement import Placement
+from thalweg.runtime.sources.python_arguments import (
+    arrow_fields,
+    normalized,
+    refuse_name,
+    refuse_reserved,
+)
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.query_state import C
+
+
+class Tables:
+    """Defines and drops tables, between two epochs."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        state: EngineState,
+        plans: PlanTable,
+        planner: Planner,
+        queries: QueryCatalog,
+        registry: QueryRegistry,
+        placement: Placement,
+        modes: MaterializeModes,
+        versions: TableVersions,
+    ) -> None:
+        self._catalog = catalog
+        self._state = state
+        self._plans = plans
+        self._planner = planner
+        self._queries = queries
+        self._registry = registry
+        self._placement = placement
+        self._modes = modes
+        self.versions = versions
+
+    def define(
+        self,
+        name: str,
+        table: pa.Table,
+        source: SourceSpec | None = None,
+        at: int | None = None,
+    ) -> TableDef:
+        """Add a table, or give one that is known its next version, from the instant `at` on."""
+        definition = self.check(name, table, source)
+        known = self._catalog.relation(name)
+        self.versions.put(name, normalized(table, definition.fields), at)
+        definition = replace(definition, changes=self.versions.changes(name))
+        self._catalog.tables[name] = definition
+        if known is not None and known != definition:
+            self._plan_again(name)
+        return definition
+
+    def check(self, name: str, table: pa.Table, source: SourceSpec | None = None) -> TableDef:
+        """The definition of a table, or a refusal if the name stands for something else."""
+        refuse_name(name)
+        refuse_reserved(*table.column_names)
+        definition = TableDef(name, arrow_fields(table.schema), source or SourceSpec("frame"))
+        known = self._catalog.relation(name)
+        if known is not None and not _same_table(known, definition):
+            raise DuplicateName(
+                f"{name} is already defined differently",
+                remedy="use another name, or the same columns for a new version of the table",
+            )
+        return definition
+
+    def drop(self, name: str) -> None:
+        known = self._catalog.relation(name)
+        name = name if known is None else known.name
+        if name not in self._state.tables:
+            tables = self._state.tables
+            raise UnknownName(f"unknown table {name}", remedy=did_you_mean(name, tables))
+        self._queries.refuse_while_read(name, "dropped")
+        self.versions.drop(name)
+        self._catalog.tables.pop(name, None)
+
+    def _plan_again(self, table: str) -> None:
+        """A table that begins to change is read in another way: answers that were made from it when
+        somebody asked are kept from now on."""
+        for name in self._queries.readers_of(table):
+            known = self._state.known(name)
+            if known is not None and known.works_on_demand:
+                self._placement.detach(name)
+                self._modes.switch(name, C, self._queries.bound(name))
+        for name in list(self._plans):
+            leaves = self._plans[name].leaves if name in self._queries.queries else ()
+            if any(leaf.relation == table and leaf.is_table for leaf in leaves):
+                bound = self._queries.bound(name)
+                self._registry.replan(name, self._planner.physical(bound), bound.options)
+
+
+def _same_table(known: object, definition: TableDef) -> bool:
+    return isinstance(known, TableDef) and replace(known, changes=False) == definition

@@ -1,0 +1,165 @@
+"""What reads the sources of an engine while it runs: Spark's streaming queries, and pushers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import SparkSession
+
+from thalweg.errors import GroupMismatch, SourceError
+from thalweg.runtime.sources.log_writer import LogWriter
+from thalweg.runtime.sources.push import Pusher, PushInput
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.spark.ingest import (
+    IngestGroup,
+    StreamInput,
+    check_batches,
+    check_group,
+    checkpoint_batch,
+    checkpoint_id,
+)
+from thalweg.spark.worker_errors import cause_of
+from thalweg.store.packs import Key
+from thalweg.store.storage import Storage
+
+
+class IngestGroups:
+    """Streams known at a start form one group, one streaming query; each that is added later forms
+    one more. `inputs` and `pushes` are where streams come from, by name."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        storage: Storage,
+        state: EngineState,
+        log: LogWriter,
+        path: str,
+        keys_of: Callable[[str], tuple[Key, ...]],
+        tasks: int,
+        save: Callable[[], None],
+    ) -> None:
+        self._spark = spark
+        self._storage = storage
+        self._state = state
+        self._log = log
+        self._path = path
+        self._keys_of = keys_of
+        self._tasks = tasks
+        self._save = save
+        self.inputs: dict[str, StreamInput] = {}
+        self.pushes: dict[str, PushInput] = {}
+        self._groups: dict[int, IngestGroup] = {}
+        self._pushers: list[Pusher] = []
+        self._to_start: list[IngestGroup | Pusher] = []
+        self._available_now = False
+
+    # -- starting ----------------------------------------------------------------------------
+
+    def form(self) -> None:
+        """Known groups as recorded; streams that are new form one group more."""
+        seen = self._log.groups_seen()
+        groups: dict[int, IngestGroup] = {}
+        left = dict(self.inputs)
+        for number in sorted(int(n) for n in self._state.groups):
+            recorded = self._state.groups[str(number)]
+            names = [s["stream"] for s in recorded["streams"]]
+            missing = [n for n in names if n not in left]
+            if missing:
+                raise GroupMismatch(
+                    f"stream {missing[0]} of ingest group {number} is not registered",
+                    remedy="register the same streams as before, or use another path",
+                )
+            group = self._group(number, [left.pop(n) for n in names])
+            query_id = recorded.get("query_id") or seen.get(number)
+            found = checkpoint_id(self._spark, group.checkpoint)
+            check_group(number, recorded, group.description(), query_id, found)
+            if query_id is not None:
+                logged = self._log.last_batch(query_id)
+                check_batches(number, logged, checkpoint_batch(self._spark, group.checkpoint))
+            groups[number] = group
+        if left:
+            number = max(groups, default=0) + 1
+            groups[number] = self._group(number, list(left.values()))
+            self._state.groups[str(number)] = {"streams": groups[number].description()}
+        self._groups = groups
+
+    def start(self, available_now: bool) -> None:
+        self._available_now, self._to_start = available_now, []
+        for group in self._groups.values():
+            group.start(available_now)
+        self._pushers = [self._pusher(given) for given in self.pushes.values()]
+        for pusher in self._pushers:
+            pusher.start()
+
+    def _group(self, number: int, inputs: list[StreamInput]) -> IngestGroup:
+        checkpoint = f"{self._path}/checkpoints/group-{number}"
+        return IngestGroup(
+            number, inputs, checkpoint, self._storage, self._log, self._keys_of, self._tasks
+        )
+
+    def _pusher(self, given: PushInput) -> Pusher:
+        return Pusher(given, self._log, self._storage, self._keys_of)
+
+    # -- streams that are added while the engine runs ----------------------------------------
+
+    def take_up(self, given: StreamInput | PushInput) -> None:
+        """Begin to read a stream that is added while the engine runs, once it is committed."""
+        if isinstance(given, PushInput):
+            self._to_start.append(self._pusher(given))
+            return
+        number = max(self._groups, default=0) + 1
+        group = self._groups[number] = self._group(number, [given])
+        self._state.groups[str(number)] = {"streams": group.description()}
+        self._to_start.append(group)
+
+    def start_new(self) -> None:
+        """Start what was taken up and is committed by now."""
+        if not self._to_start:
+            return
+        self._save()
+        coming, self._to_start = self._to_start, []
+        for one in coming:
+            if isinstance(one, Pusher):
+                self._pushers.append(one)
+                one.start()
+            elif not one.start_beside_others(self._available_now):
+                # a later run need not bring what has never been read
+                del self._state.groups[str(one.number)]
+                self._save()
+
+    # -- while they run ----------------------------------------------------------------------
+
+    def are_finished(self) -> bool:
+        if any(pusher.is_active for pusher in self._pushers):
+            return False
+        return all(g.query is None or not g.query.isActive for g in self._groups.values())
+
+    def are_ready(self) -> bool:
+        return all(g.is_ready for g in self._groups.values())
+
+    def stop(self) -> None:
+        for pusher in self._pushers:
+            pusher.stop()
+        for group in self._groups.values():
+            if group.query is not None and group.query.isActive:
+                group.query.stop()
+
+    @property
+    def failure(self) -> BaseException | None:
+        for pusher in self._pushers:
+            if pusher.failure is not None:
+                return pusher.failure
+        for group in self._groups.values():
+            error = group.failure
+            if error is not None:
+                return SourceError(
+                    f"ingest stopped: {cause_of(str(error))}",
+                    remedy="mend the source; the log holds everything read so far and a new "
+                    "start goes on from there",
+                )
+        return None
+
+    def raise_failure(self) -> None:
+        error = self.failure
+        if error is not None:
+            raise error

@@ -1,0 +1,61 @@
+"""CREATE TABLE name [(columns)] FROM ..., and REFRESH TABLE name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from thalweg.lang import ast
+from thalweg.lang.definitions import fields_of, parse_columns, parse_source, source_spec
+from thalweg.lang.parser import Cursor
+from thalweg.statements.protocol import Effect, StatementKind
+from thalweg.statements.services import Services
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    effect: ClassVar[Effect] = Effect.SOURCE
+    name: str
+    columns: tuple[ast.ColumnDefinition, ...]
+    source: ast.SourceClause
+    at: int
+
+    def run(self, on: Services, script: str) -> Any:
+        source = source_spec(self.source, script, self.at)
+        fields = fields_of(self.columns, script) if self.columns else None
+        return on.sources.create_table(self.name, fields, source)
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """Read the rows of a table again: what differs is its next version."""
+
+    effect: ClassVar[Effect] = Effect.SOURCE
+    name: str
+    at: int
+
+    def run(self, on: Services, script: str) -> None:
+        on.sources.refresh_table(self.name)
+
+
+def parse_create_table(c: Cursor, at: int) -> CreateTable:
+    c.need("CREATE", "TABLE")
+    name = c.name("a table name")
+    columns = parse_columns(c) if c.opens() else ()
+    c.need("FROM")
+    return CreateTable(name, columns, parse_source(c), at)
+
+
+def parse_refresh(c: Cursor, at: int) -> Refresh:
+    c.need("REFRESH")
+    c.word("TABLE")
+    return Refresh(c.name("a name"), at)
+
+
+CREATE_TABLE = StatementKind(
+    ("CREATE TABLE",),
+    "CREATE TABLE name [(columns)] FROM FILES 'path' FORMAT format",
+    parse_create_table,
+    ("CREATE TABLE t (k BIGINT) FROM FILES 'data/t' FORMAT csv",),
+)
+REFRESH = StatementKind(("REFRESH",), "REFRESH [TABLE] name", parse_refresh, ("REFRESH TABLE t",))
