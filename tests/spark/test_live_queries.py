@@ -298,7 +298,7 @@ def test_a_stream_that_comes_while_the_engine_starts_is_read(spark: Any, tmp_pat
     with started(spark, tmp_path / "path", tap) as engine:
         engine.query("SELECT ISTREAM v FROM s", "of_s")
         adding = threading.Thread(target=lambda: engine.sql(declare))
-        form = engine._ingest.form
+        form = engine._runs._ingest.form
 
         def formed() -> Any:
             groups = form()
@@ -306,7 +306,7 @@ def test_a_stream_that_comes_while_the_engine_starts_is_read(spark: Any, tmp_pat
             adding.join(0.5)
             return groups
 
-        engine._ingest.form = formed
+        engine._runs._ingest.form = formed
         engine.start()
         adding.join()
         query = engine.query("SELECT ISTREAM v FROM f", "of_files")

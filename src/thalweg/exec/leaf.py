@@ -32,7 +32,7 @@ from thalweg.exec.shared import SharedQuestions
 from thalweg.exec.vector import Vector
 from thalweg.exec.view import View
 from thalweg.plan.conjunctions import in_text_order
-from thalweg.plan.expr import Predicate
+from thalweg.plan.logical import TimeWindow
 from thalweg.plan.physical import REFERENCE, START, TRACKS, Leaf
 from thalweg.plan.types import BIGINT
 from thalweg.store import native
@@ -333,7 +333,8 @@ class TimeLeaf:
         memo = ("view", meta.name, self._memo, chosen, key is None, self.share)
         found = self.ctx.cache.derived(memo)
         if found is None:
-            found = self._built(self.ctx.cache.open(meta.name), chosen, key is not None)
+            found = self._unfiltered(self.ctx.cache.open(meta.name), chosen, key is not None)
+            found = self._filtered(found)
             size = owned_bytes(found.ts, found.rows, found.hashes)
             self.ctx.cache.remember(memo, found, size)
         return found  # type: ignore[no-any-return]
@@ -345,13 +346,7 @@ class TimeLeaf:
         if len(positions) < len(whole.ts):
             rows = whole.picked(positions)
             whole = View(whole.pack, whole.ts[positions], rows, None, [], False)
-        predicates = self.leaf.filters + self.leaf.hints
-        return self._filtered(whole, predicates) if predicates else whole
-
-    def _built(self, pack: Pack, key: Key, keyed: bool) -> View:
-        view = self._unfiltered(pack, key, keyed)
-        predicates = self.leaf.filters + self.leaf.hints
-        return self._filtered(view, predicates) if predicates else view
+        return self._filtered(whole)
 
     def _unfiltered(self, pack: Pack, key: Key, keyed: bool) -> View:
         ts, rows, hashes, ascending = pack.ts, None, None, True
@@ -382,7 +377,10 @@ class TimeLeaf:
         hashes = None if view.hashes is None else view.hashes[places]
         return View(view.pack, view.ts[places], view.picked(places), hashes, [], view.ascending)
 
-    def _filtered(self, view: View, predicates: Sequence[Predicate]) -> View:
+    def _filtered(self, view: View) -> View:
+        predicates = self.leaf.filters + self.leaf.hints
+        if not predicates:
+            return view
         rows = np.arange(len(view.ts)) if view.rows is None else view.rows
         frame = self._frame(view.pack, rows)
         shared = None
@@ -416,23 +414,10 @@ class TimeLeaf:
             found = frame
         else:
             found = frame.slice(int(rows[0]), int(rows[-1]) + 1)
-        return found if columns is None else self._with_tracks(found, pack, rows, columns)
-
-    def _with_tracks(self, frame: Frame, pack: Pack, rows: Ints, columns: frozenset[str]) -> Frame:
-        """Where rows are and how long they live, as columns, if somebody wants to know."""
-        for track in TRACKS:
-            name = self.leaf.full(track)
-            if name in columns:
-                frame = frame.merged({name: Vector(BIGINT, self._track(track, pack, rows))})
-        return frame
-
-    def _track(self, track: str, pack: Pack, rows: Ints) -> Ints:
-        if track == REFERENCE:
-            return self.ctx.cache.number_of(pack.name) << ROW_BITS | rows
-        if self.window is None:
-            return np.full(len(rows), BEFORE_TIME if track == START else AFTER_TIME, np.int64)
-        lifetime = windows.starts if track == START else windows.ends
-        return lifetime(self.window, pack.ts[rows])
+        if columns is None:
+            return found
+        number = self.ctx.cache.number_of(pack.name)
+        return with_tracks(found, self.leaf, self.window, columns, pack.ts, number, rows)
 
     def at(self, references: Ints, columns: frozenset[str]) -> Frame:
         """The rows that references stand for."""
@@ -461,3 +446,31 @@ def _flat(arrays: Sequence[Ints]) -> Ints:
     if len(arrays) == 1:
         return arrays[0]
     return np.concatenate(arrays) if arrays else np.empty(0, np.int64)
+
+
+def with_tracks(
+    frame: Frame,
+    leaf: Leaf,
+    window: TimeWindow | None,
+    columns: frozenset[str],
+    ts: Ints,
+    pack: int,
+    rows: Ints,
+) -> Frame:
+    """Where rows of a numbered pack are and how long they live, as columns, if they are wanted."""
+    for track in TRACKS:
+        name = leaf.full(track)
+        if name in columns:
+            found = (
+                pack << ROW_BITS | rows
+                if track == REFERENCE
+                else _lifetime(track, window, ts, rows)
+            )
+            frame = frame.merged({name: Vector(BIGINT, found)})
+    return frame
+
+
+def _lifetime(track: str, window: TimeWindow | None, ts: Ints, rows: Ints) -> Ints:
+    if window is None:
+        return np.full(len(rows), BEFORE_TIME if track == START else AFTER_TIME, np.int64)
+    return (windows.starts if track == START else windows.ends)(window, ts[rows])

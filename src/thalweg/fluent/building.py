@@ -8,11 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sqlglot import exp
-
 from thalweg.fluent.expressions import all_of
 from thalweg.fluent.names import identifier
 from thalweg.lang import ast
+from thalweg.lang.syntax import exp
 
 Options = tuple[tuple[str, Any], ...]
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import cast
 
-from sqlglot import exp
-
 from thalweg.errors import ConfigError
 from thalweg.fluent.expressions import (
     Condition,
@@ -18,6 +16,7 @@ from thalweg.fluent.expressions import (
     ordering,
     scalar,
 )
+from thalweg.lang.syntax import exp
 
 
 class Call(Expression):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlglot import exp
-
 from thalweg.errors import ConfigError, did_you_mean
 from thalweg.fluent import building
 from thalweg.fluent.building import Options
 from thalweg.fluent.expressions import Aliased, Condition, Item, all_of, condition, item
 from thalweg.fluent.names import identifier
 from thalweg.lang import ast
+from thalweg.lang.syntax import exp
 
 _SINKS = ("files", "changelog", "table", "spark", "console")
 

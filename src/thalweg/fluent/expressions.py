@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
-
-from sqlglot import exp
 
 from thalweg.errors import ConfigError, ParseError, TypeMismatch
 from thalweg.fluent.foreign import SparkColumn, converted
@@ -17,6 +15,7 @@ from thalweg.fluent.precedence import ATOM, BITS, COMPARISON, infix, tied
 from thalweg.fluent.text import expression_text
 from thalweg.lang import ast
 from thalweg.lang.fragments import parse_expression, parse_item, parse_ordering
+from thalweg.lang.syntax import exp
 
 
 class Subquery(ABC):
@@ -28,6 +27,25 @@ class Subquery(ABC):
     @abstractmethod
     def tree(self) -> ast.Query:
         """The query as the parser would give it, but for places in a text."""
+
+
+def _operator(symbol: str, doc: str | None = None) -> Callable[[Expression, Operand], Expression]:
+    """The method that an infix operator is."""
+
+    def operator(left: Expression, right: Operand) -> Expression:
+        return _infix(symbol, left, right)
+
+    operator.__doc__ = doc
+    return operator
+
+
+def _reflected(symbol: str) -> Callable[[Expression, Operand], Expression]:
+    """The same, if what stands before it is a plain value."""
+
+    def operator(right: Expression, left: Operand) -> Expression:
+        return _infix(symbol, left, right)
+
+    return operator
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,27 +78,15 @@ class Expression:
 
     # -- comparison --------------------------------------------------------------------------
 
-    def __eq__(self, other: Operand) -> Expression:  # type: ignore[override]
-        return _infix("=", self, other)
-
-    def __ne__(self, other: Operand) -> Expression:  # type: ignore[override]
-        return _infix("<>", self, other)
-
-    def __lt__(self, other: Operand) -> Expression:
-        return _infix("<", self, other)
-
-    def __le__(self, other: Operand) -> Expression:
-        return _infix("<=", self, other)
-
-    def __gt__(self, other: Operand) -> Expression:
-        return _infix(">", self, other)
-
-    def __ge__(self, other: Operand) -> Expression:
-        return _infix(">=", self, other)
-
-    def same_as(self, other: Operand) -> Expression:
-        """`<=>`: equal, NULL being equal to NULL."""
-        return _infix("<=>", self, other)
+    __eq__ = _operator("=")  # type: ignore[assignment]
+    __ne__ = _operator("<>")  # type: ignore[assignment]
+    __lt__ = _operator("<")
+    __le__ = _operator("<=")
+    __gt__ = _operator(">")
+    __ge__ = _operator(">=")
+    same_as = _operator("<=>", "`<=>`: equal, NULL being equal to NULL.")
+    like = _operator("LIKE", "`%` stands for any text, `_` for any character.")
+    rlike = _operator("RLIKE", "Whether a regular expression is found in the text.")
 
     def is_null(self) -> Expression:
         return Expression(exp.Is(this=_operand(self, BITS), expression=exp.Null()))
@@ -114,82 +120,36 @@ class Expression:
         low_node, high_node = _operand(low, BITS), _operand(high, BITS)
         return Expression(exp.Between(this=_operand(self, BITS), low=low_node, high=high_node))
 
-    def like(self, pattern: Operand) -> Expression:
-        """`%` stands for any text, `_` for any character."""
-        return _infix("LIKE", self, pattern)
-
-    def rlike(self, pattern: Operand) -> Expression:
-        """Whether a regular expression is found in the text."""
-        return _infix("RLIKE", self, pattern)
-
     # -- boolean -----------------------------------------------------------------------------
 
-    def __and__(self, other: Operand) -> Expression:
-        return _infix("AND", self, other)
-
-    def __rand__(self, other: Operand) -> Expression:
-        return _infix("AND", other, self)
-
-    def __or__(self, other: Operand) -> Expression:
-        return _infix("OR", self, other)
-
-    def __ror__(self, other: Operand) -> Expression:
-        return _infix("OR", other, self)
+    __and__ = _operator("AND")
+    __rand__ = _reflected("AND")
+    __or__ = _operator("OR")
+    __ror__ = _reflected("OR")
 
     def __invert__(self) -> Expression:
         return Expression(exp.Not(this=_operand(self, COMPARISON)))
 
     # -- arithmetic --------------------------------------------------------------------------
 
-    def __add__(self, other: Operand) -> Expression:
-        return _infix("+", self, other)
-
-    def __radd__(self, other: Operand) -> Expression:
-        return _infix("+", other, self)
-
-    def __sub__(self, other: Operand) -> Expression:
-        return _infix("-", self, other)
-
-    def __rsub__(self, other: Operand) -> Expression:
-        return _infix("-", other, self)
-
-    def __mul__(self, other: Operand) -> Expression:
-        return _infix("*", self, other)
-
-    def __rmul__(self, other: Operand) -> Expression:
-        return _infix("*", other, self)
-
-    def __truediv__(self, other: Operand) -> Expression:
-        return _infix("/", self, other)
-
-    def __rtruediv__(self, other: Operand) -> Expression:
-        return _infix("/", other, self)
-
-    def __mod__(self, other: Operand) -> Expression:
-        return _infix("%", self, other)
-
-    def __rmod__(self, other: Operand) -> Expression:
-        return _infix("%", other, self)
+    __add__ = _operator("+")
+    __radd__ = _reflected("+")
+    __sub__ = _operator("-")
+    __rsub__ = _reflected("-")
+    __mul__ = _operator("*")
+    __rmul__ = _reflected("*")
+    __truediv__ = _operator("/")
+    __rtruediv__ = _reflected("/")
+    __mod__ = _operator("%")
+    __rmod__ = _reflected("%")
+    div = _operator("DIV", "Division of whole numbers, towards zero (unlike Python's `//`).")
+    concat = _operator("||", "`||`: this text followed by the other.")
+    bit_and = _operator("&")
+    bit_or = _operator("|")
+    bit_xor = _operator("^")
 
     def __neg__(self) -> Expression:
         return Expression(exp.Neg(this=_operand(self, ATOM)))
-
-    def div(self, other: Operand) -> Expression:
-        """Division of whole numbers, towards zero (unlike Python's `//`)."""
-        return _infix("DIV", self, other)
-
-    def concat(self, other: Operand) -> Expression:
-        """`||`: this text followed by the other."""
-        return _infix("||", self, other)
-
-    def bit_and(self, other: Operand) -> Expression:
-        return _infix("&", self, other)
-
-    def bit_or(self, other: Operand) -> Expression:
-        return _infix("|", self, other)
-
-    def bit_xor(self, other: Operand) -> Expression:
-        return _infix("^", self, other)
 
     def bit_not(self) -> Expression:
         return Expression(exp.BitwiseNot(this=_operand(self, ATOM)))

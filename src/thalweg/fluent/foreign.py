@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from sqlglot import exp
-
 from thalweg.errors import ConfigError
+from thalweg.lang.syntax import exp
 
 Converter = Callable[[object], exp.Expr | None]
 """Gives the expression an object stands for, or None if it is not of its kind."""

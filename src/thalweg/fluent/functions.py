@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlglot import exp
-
 from thalweg.errors import ConfigError
 from thalweg.fluent.calls import Call
 from thalweg.fluent.expressions import Operand, scalar
 from thalweg.lang.aggregates import AGGREGATES
 from thalweg.lang.over import FUNCTIONS as OVER_FUNCTIONS
+from thalweg.lang.syntax import exp
 from thalweg.plan.functions import function_names
 
 _SYNTAX = {

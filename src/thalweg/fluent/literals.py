@@ -6,11 +6,10 @@ import math
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-from sqlglot import exp
-
 from thalweg.errors import ConfigError
 from thalweg.lang.durations import parse_duration
 from thalweg.lang.fragments import parse_expression
+from thalweg.lang.syntax import exp
 
 Value = None | bool | int | float | str | Decimal | datetime | date | timedelta
 _UNITS = (

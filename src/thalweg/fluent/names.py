@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from sqlglot import exp
-
 from thalweg.errors import ConfigError
 from thalweg.lang.parser import Dialect
+from thalweg.lang.syntax import exp
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PARTS = re.compile(r"(`(?:[^`]|``)+`|[^.`]+)(\.|$)")

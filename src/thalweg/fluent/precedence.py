@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from sqlglot import exp
-
 from thalweg.lang.fragments import parse_expression
+from thalweg.lang.syntax import exp
 
 OR, AND, NOT, COMPARISON, BITS, SUM, PRODUCT, SIGN, ATOM = range(1, 10)
 _LEVELS: dict[type[exp.Expr], int] = {

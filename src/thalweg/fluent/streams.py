@@ -7,44 +7,28 @@ subquery.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
-from sqlglot import exp
-
-from thalweg.errors import BindError, ConfigError, UnknownName, WindowMisuse, did_you_mean
-from thalweg.fluent import building, clauses, windows
+from thalweg.errors import BindError, ConfigError, UnknownName, did_you_mean
+from thalweg.fluent import building, clauses
 from thalweg.fluent.expressions import (
     Condition,
     Item,
     Key,
-    Subquery,
     condition,
     ordering,
 )
+from thalweg.fluent.home import Home
 from thalweg.fluent.joins import joined
 from thalweg.fluent.literals import literal
-from thalweg.fluent.names import identifier, written
-from thalweg.fluent.text import query_text
-from thalweg.fluent.windows import Duration, Moment
+from thalweg.fluent.names import written
+from thalweg.fluent.windowed import Windowed
 from thalweg.lang import ast
+from thalweg.lang.syntax import exp
 from thalweg.plan.logical import EmitKind
-
-if TYPE_CHECKING:
-    from thalweg.runtime.session.session import Callback, Query, Session
-
-
-class Home(Protocol):
-    """Where queries are registered: an `Engine`, or a `Runner`."""
-
-    @property
-    def session(self) -> Session: ...
-    def query(
-        self, sql: str, name: str | None = None, callback: Callback | None = None
-    ) -> Query: ...
-    def sql(self, script: str) -> Any: ...
-    def explain(self, query: str | Query) -> str: ...
+from thalweg.runtime.session.session import Callback, Query
 
 
 def named(home: Home, name: str) -> Stream:
@@ -59,7 +43,7 @@ def named(home: Home, name: str) -> Stream:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Stream(Subquery):
+class Stream(Windowed):
     """A stream, table or view, or what a query makes of them; `engine["trades"]` gives one.
 
     >>> import pyarrow as pa
@@ -88,78 +72,6 @@ class Stream(Subquery):
     [{'sym': 'A', 'mean': 10.0}, {'sym': 'A', 'mean': 20.0}]
     """
 
-    home: Home = field(compare=False)
-    draft: ast.Query
-
-    @property
-    def tree(self) -> ast.Query:
-        """The query as the parser would give it, but for places in a text."""
-        return building.completed(self.draft)
-
-    def sql(self) -> str:
-        """The query as text of the language, one clause a line."""
-        return query_text(self.tree)
-
-    def __repr__(self) -> str:
-        return self.sql()
-
-    # -- windows and names -------------------------------------------------------------------
-
-    def now(self) -> Stream:
-        """`[NOW]`: the rows of the present instant."""
-        return self._window(ast.NowWindow())
-
-    def range(self, span: Duration, slide: Duration | None = None) -> Stream:
-        """`[RANGE span SLIDE slide]`: the rows of the last `span`, moving on by `slide`."""
-        return self._window(windows.range_window(span, slide))
-
-    def rows(self, n: int, by: Condition | Iterable[Condition] = ()) -> Stream:
-        """`[PARTITION BY by ROWS n]`: the last n rows, or the last n for each value of `by`."""
-        return self._window(windows.rows_window(n, by))
-
-    def session(self, gap: Duration, by: Condition | Iterable[Condition] = ()) -> Stream:
-        """`[PARTITION BY by SESSION GAP gap]`: the rows since the last silence of `gap`."""
-        return self._window(windows.session_window(gap, by))
-
-    def landmark(self, at: Moment | None = None, *, every: Duration | None = None) -> Stream:
-        """`[LANDMARK at]`: all rows since then; or since the last multiple of `every`."""
-        return self._window(windows.landmark_window(at, every))
-
-    def between(self, start: Moment, end: Moment) -> Stream:
-        """`[FROM start TO end]`: the rows of a fixed span of time."""
-        return self._window(windows.between_window(start, end))
-
-    def unbounded(self) -> Stream:
-        """`[UNBOUNDED]`: all rows so far."""
-        return self._window(ast.UnboundedWindow())
-
-    def alias(self, name: str) -> Stream:
-        """The source under another name, for its columns: `col("t.price")`."""
-        identifier(name)
-        if not building.is_source(self.draft):
-            return self._with(building.wrapped(self.draft, name))
-        return self._source(alias=name)
-
-    def _window(self, window: ast.WindowClause) -> Stream:
-        if not building.is_source(self.draft):
-            return self._with(building.wrapped(self.draft))._window(window)
-        assert isinstance(self.draft, ast.Select)
-        (source,) = self.draft.sources
-        if source.window is not None:
-            raise WindowMisuse(
-                f"{building.name_of(self.draft) or 'the subquery'} has a window already",
-                remedy="one is enough; for a window over what changes, say .istream() first",
-            )
-        return self._source(window=window)
-
-    def _source(self, **changes: Any) -> Stream:
-        assert isinstance(self.draft, ast.Select)
-        (source,) = self.draft.sources
-        return self._with(replace(self.draft, from_items=(replace(source, **changes),)))
-
-    def _with(self, query: ast.Query) -> Stream:
-        return replace(self, draft=query)
-
     # -- rows --------------------------------------------------------------------------------
 
     def filter(self, *conditions: Condition) -> Stream:
@@ -182,20 +94,7 @@ class Stream(Subquery):
         `on` is a condition, several, or the name of a column that both have. `how` is inner, cross,
         left, right, full, semi, anti, asof or left asof.
         """
-        return self._with(joined(self.draft, self._other(other).draft, on, how))
-
-    def _other(self, other: Stream | str) -> Stream:
-        found = named(self.home, other) if isinstance(other, str) else other
-        if not isinstance(found, Stream):
-            raise ConfigError(
-                f"{found!r} of type {type(found).__name__} cannot be combined with a stream",
-                remedy="write engine['name'] or its name",
-            )
-        if found.home is not self.home:
-            raise ConfigError(
-                "the two sides belong to different engines", remedy="register both with one"
-            )
-        return found
+        return self._with(joined(self.draft, _other(self, other).draft, on, how))
 
     # -- columns -----------------------------------------------------------------------------
 
@@ -215,19 +114,19 @@ class Stream(Subquery):
 
     def group_by(self, *keys: Item, **named_keys: Item) -> Grouped:
         """One row per value of the keys: columns, or expressions with names."""
-        return self._grouped(None, keys, named_keys)
+        return _grouped(self, None, keys, named_keys)
 
     def rollup(self, *keys: Item | Sequence[Item]) -> Grouped:
         """Groups by all keys, by all but the last, and so on to one group of all rows."""
-        return self._grouped("ROLLUP", keys, {})
+        return _grouped(self, "ROLLUP", keys, {})
 
     def cube(self, *keys: Item | Sequence[Item]) -> Grouped:
         """Groups by every choice of the keys."""
-        return self._grouped("CUBE", keys, {})
+        return _grouped(self, "CUBE", keys, {})
 
     def grouping_sets(self, *sets: Item | Sequence[Item]) -> Grouped:
         """Groups by each of these sets of keys: `grouping_sets(("sym", "venue"), "sym", ())`."""
-        return self._grouped("GROUPING SETS", sets, {})
+        return _grouped(self, "GROUPING SETS", sets, {})
 
     def agg(self, *items: Item, **named_items: Item) -> Stream:
         """One row about all rows: `agg(n=fn.count())`."""
@@ -241,42 +140,19 @@ class Stream(Subquery):
             raise BindError("having() is about groups", remedy="let it follow .agg(...)")
         return self._with(clauses.having(query, conditions))
 
-    def _grouped(self, kind: str | None, keys: tuple[Any, ...], named_keys: Any) -> Grouped:
-        sets = [tuple(k) if isinstance(k, list | tuple) else k for k in keys]
-        if kind is None and any(isinstance(k, tuple) for k in sets):
-            raise ConfigError("a key is one column", remedy="write group_by('a', 'b')")
-        if kind is not None and not sets:
-            raise ConfigError(f"{kind} needs a key", remedy="write rollup('a', 'b')")
-        found = [clauses.key_of(k) for k in sets] + [
-            clauses.key_of(k) for k in clauses.items_of((), named_keys)
-        ]
-        query = replace(
-            building.opened(self.draft), group_by=tuple(f.node for f in found), grouping=kind
-        )
-        columns = dict.fromkeys(i for f in found for i in f.items)
-        return Grouped(self.home, query, tuple(columns))
-
     # -- several -----------------------------------------------------------------------------
 
     def union(self, other: Stream | str, all: bool = False) -> Stream:
         """The rows of both, each once; all of them with `all`."""
-        return self._combined("UNION", other, all)
+        return _combined(self, "UNION", other, all)
 
     def except_(self, other: Stream | str, all: bool = False) -> Stream:
         """The rows that the other does not have; with `all`, as often as it has fewer."""
-        return self._combined("EXCEPT", other, all)
+        return _combined(self, "EXCEPT", other, all)
 
     def intersect(self, other: Stream | str, all: bool = False) -> Stream:
         """The rows that both have; with `all`, as often as both do."""
-        return self._combined("INTERSECT", other, all)
-
-    def _combined(self, operator: str, other: Stream | str, all: bool) -> Stream:
-        sides = [clauses.part(s.draft) for s in (self, self._other(other))]
-        (left, first), (right, second) = (building.without_options(s) for s in sides)
-        word = f"{operator} ALL" if all else operator
-        both = ast.SetOperation(word, left, right, (), 0)
-        options = (*first, *second)
-        return self._with(building.with_options(both, options) if options else both)
+        return _combined(self, "INTERSECT", other, all)
 
     # -- the whole ---------------------------------------------------------------------------
 
@@ -371,3 +247,42 @@ class Grouped:
         if not found:
             raise ConfigError("select() needs a column", remedy="name keys or aggregates")
         return Stream(self.home, replace(self.draft, items=found))
+
+
+def _other(stream: Stream, other: Stream | str) -> Stream:
+    found = named(stream.home, other) if isinstance(other, str) else other
+    if not isinstance(found, Stream):
+        raise ConfigError(
+            f"{found!r} of type {type(found).__name__} cannot be combined with a stream",
+            remedy="write engine['name'] or its name",
+        )
+    if found.home is not stream.home:
+        raise ConfigError(
+            "the two sides belong to different engines", remedy="register both with one"
+        )
+    return found
+
+
+def _grouped(stream: Stream, kind: str | None, keys: tuple[Any, ...], named_keys: Any) -> Grouped:
+    sets = [tuple(k) if isinstance(k, list | tuple) else k for k in keys]
+    if kind is None and any(isinstance(k, tuple) for k in sets):
+        raise ConfigError("a key is one column", remedy="write group_by('a', 'b')")
+    if kind is not None and not sets:
+        raise ConfigError(f"{kind} needs a key", remedy="write rollup('a', 'b')")
+    found = [clauses.key_of(k) for k in sets] + [
+        clauses.key_of(k) for k in clauses.items_of((), named_keys)
+    ]
+    query = replace(
+        building.opened(stream.draft), group_by=tuple(f.node for f in found), grouping=kind
+    )
+    columns = dict.fromkeys(i for f in found for i in f.items)
+    return Grouped(stream.home, query, tuple(columns))
+
+
+def _combined(stream: Stream, operator: str, other: Stream | str, all: bool) -> Stream:
+    sides = [clauses.part(s.draft) for s in (stream, _other(stream, other))]
+    (left, first), (right, second) = (building.without_options(s) for s in sides)
+    word = f"{operator} ALL" if all else operator
+    both = ast.SetOperation(word, left, right, (), 0)
+    options = (*first, *second)
+    return stream._with(building.with_options(both, options) if options else both)

@@ -10,14 +10,12 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from sqlglot import ErrorLevel, exp
-from sqlglot.generators.spark import SparkGenerator
-
 from thalweg.errors import BindError, NotAvailableYet
 from thalweg.fluent.literals import amount_and_unit
 from thalweg.fluent.names import dotted, written
 from thalweg.lang import ast
 from thalweg.lang.parser import Dialect, parse_query
+from thalweg.lang.syntax import ErrorLevel, SparkGenerator, exp
 
 
 class _Generator(SparkGenerator):

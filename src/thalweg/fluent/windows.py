@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 
-from sqlglot import exp
-
 from thalweg.errors import ConfigError, ThalwegError, WindowMisuse
 from thalweg.fluent.expressions import Condition, Expression, condition
 from thalweg.fluent.literals import literal
 from thalweg.lang import ast
 from thalweg.lang.durations import parse_duration
+from thalweg.lang.syntax import exp
 
 Duration = str | int | timedelta
 """In words (`"5 min"`), as a timedelta, or in microseconds."""

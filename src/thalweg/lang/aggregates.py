@@ -10,9 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
-from sqlglot import exp
-
 from thalweg.errors import AggregateMisuse, BindError, ThalwegError, TypeMismatch
+from thalweg.lang.syntax import exp
 from thalweg.plan import functions
 from thalweg.plan.expr import AggregateCall, Expr, Literal
 from thalweg.plan.types import BIGINT, BOOLEAN, DOUBLE, INT, NULL, STRING, array_of

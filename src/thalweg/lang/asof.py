@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NoReturn
 
-from sqlglot import exp
-
 from thalweg.errors import BindError, ThalwegError, WindowMisuse
 from thalweg.lang import ast
 from thalweg.lang.conditions import bound_predicates, conjuncts_of
 from thalweg.lang.parser import place
 from thalweg.lang.scope import Scope, Visible
+from thalweg.lang.syntax import exp
 from thalweg.plan import functions
 from thalweg.plan.expr import Call, Column, Expr, Literal, Predicate
 from thalweg.plan.logical import (

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlglot import exp
-
+from thalweg.lang.syntax import exp
 from thalweg.plan.logical import EmitKind
 
 

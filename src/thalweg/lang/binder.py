@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from sqlglot import exp
-
 from thalweg.errors import (
     BindError,
     NotAvailableYet,
@@ -26,6 +24,7 @@ from thalweg.lang.parser import place
 from thalweg.lang.scope import Scope
 from thalweg.lang.sinks import sink_spec
 from thalweg.lang.sources import Sources
+from thalweg.lang.syntax import exp
 from thalweg.plan.bounded import verdict
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.logical import (

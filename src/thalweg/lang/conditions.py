@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from thalweg.lang.scope import Scope
+from thalweg.lang.syntax import exp
 from thalweg.plan.expr import Predicate
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from sqlglot.tokenizer_core import TokenType
-
 from thalweg.errors import ConfigError, DuplicateName, NotAvailableYet, TypeMismatch
 from thalweg.lang import ast
 from thalweg.lang.parser import Cursor, parse_each, place
 from thalweg.lang.scope import decimal_exists
+from thalweg.lang.syntax import TokenType
 from thalweg.plan.catalog import SourceSpec
 from thalweg.plan.logical import Field, Schema
 from thalweg.plan.types import type_named

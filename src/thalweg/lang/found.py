@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlglot import exp
-
 from thalweg.errors import BindError
 from thalweg.lang import ast
 from thalweg.lang.parser import place
 from thalweg.lang.scope import Visible
+from thalweg.lang.syntax import exp
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.logical import EmitKind, Node, SortKey
 from thalweg.plan.query import QueryOptions

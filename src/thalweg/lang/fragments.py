@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlglot import exp
-
 from thalweg.errors import ParseError
 from thalweg.lang.parser import Cursor, parse_each
+from thalweg.lang.syntax import exp
 
 
 def parse_expression(text: str) -> exp.Expr:

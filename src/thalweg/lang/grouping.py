@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from sqlglot import exp
-
 from thalweg.errors import AggregateMisuse, BindError
 from thalweg.lang import ast
 from thalweg.lang.conditions import bound_predicates
 from thalweg.lang.scope import Scope
+from thalweg.lang.syntax import exp
 from thalweg.plan.expr import AggregateCall, Call, Column, Expr, Literal, columns_of, walk
 from thalweg.plan.logical import (
     UNBOUNDED,

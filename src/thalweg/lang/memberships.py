@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from thalweg.errors import BindError, ThalwegError
 from thalweg.lang import ast
 from thalweg.lang.conditions import bound_predicates, conjuncts_of
 from thalweg.lang.found import Bind, Items, refuse_whole, written_kind
 from thalweg.lang.scope import Scope
+from thalweg.lang.syntax import exp
 from thalweg.plan import functions
 from thalweg.plan.expr import Expr, Literal, Predicate
 from thalweg.plan.logical import (

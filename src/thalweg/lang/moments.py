@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlglot import exp
-
 from thalweg.errors import WindowMisuse
 from thalweg.lang.parser import offset_of, place
+from thalweg.lang.syntax import exp
 from thalweg.plan.logical import instant_of
 
 

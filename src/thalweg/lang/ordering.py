@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from thalweg.errors import BindError
 from thalweg.lang import ast
 from thalweg.lang.grouping import Item
 from thalweg.lang.scope import Scope
+from thalweg.lang.syntax import exp
 from thalweg.plan.expr import Literal
 from thalweg.plan.logical import SortKey
 

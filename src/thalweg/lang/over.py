@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
-from sqlglot import exp
-
 from thalweg.errors import BindError, NotAvailableYet, ThalwegError
+from thalweg.lang.syntax import exp
 from thalweg.plan.expr import Column, Expr, Literal
 from thalweg.plan.logical import Node, Sequence, SequenceColumn
 from thalweg.plan.types import BIGINT

@@ -9,15 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn, TypeVar
 
-from sqlglot import exp
-from sqlglot.dialects.spark import Spark
-from sqlglot.errors import SqlglotError
-from sqlglot.parsers.spark import SparkParser
-from sqlglot.tokenizer_core import Token, TokenType
-
 from thalweg.errors import ParseError, ThalwegError
 from thalweg.lang.ast import Query, WindowClause
 from thalweg.lang.durations import to_micros, unit_micros
+from thalweg.lang.syntax import Spark, SparkParser, SqlglotError, Token, TokenType, exp
 
 T = TypeVar("T")
 
@@ -144,10 +139,6 @@ class Cursor(SparkParser):
         if not self.word(*texts):
             self.unexpected(" ".join(texts))
 
-    def opens(self) -> bool:
-        """Whether a parenthesis opens here."""
-        return bool(self._curr) and self._curr.token_type == TokenType.L_PAREN
-
     def text_since(self, start: int) -> str:
         """The text from a place up to the last token."""
         return str(self.sql[start : self.end()])
@@ -228,39 +219,43 @@ class Cursor(SparkParser):
         except ArithmeticError:
             self.fail(f"{amount!r} is not a number", at=at)
 
-    def alias(self) -> str | None:
-        if self._match(TokenType.ALIAS):
-            return self.name("an alias")
-        if (
-            self._curr
-            and self._curr.text.upper() not in _NOT_AN_ALIAS
-            and self._curr.token_type in self.ID_VAR_TOKENS | {TokenType.IDENTIFIER}
-        ):
-            return self.name("an alias")
-        return None
-
     def options(self) -> tuple[tuple[str, Any], ...]:
         """`(name = value, ...)`; names may be strings or dotted, as Spark's options are."""
-        return self.wrapped(self._option)
+        return self.wrapped(lambda: _option(self))
 
-    def _option(self) -> tuple[str, Any]:
-        quoted = self._match(TokenType.STRING)
-        key = str(self._prev.text) if quoted else self.dotted_name("an option")
-        if not self._match(TokenType.EQ):
-            self.unexpected("'='")
-        return key, self._option_value()
 
-    def _option_value(self) -> Any:
-        if self._match(TokenType.STRING):
-            return str(self._prev.text)
-        if self._match(TokenType.TRUE):
-            return True
-        if self._match(TokenType.FALSE):
-            return False
-        if self._curr and self._curr.token_type in (TokenType.NUMBER, TokenType.DASH):
-            value = self.number("a value")
-            return int(value) if value == int(value) else value
-        return self.name("a value")
+def parse_alias(c: Cursor) -> str | None:
+    """`AS name`, or a name that cannot be the next clause."""
+    if c._match(TokenType.ALIAS):
+        return c.name("an alias")
+    if (
+        c._curr
+        and c._curr.text.upper() not in _NOT_AN_ALIAS
+        and c._curr.token_type in c.ID_VAR_TOKENS | {TokenType.IDENTIFIER}
+    ):
+        return c.name("an alias")
+    return None
+
+
+def _option(c: Cursor) -> tuple[str, Any]:
+    quoted = c._match(TokenType.STRING)
+    key = str(c._prev.text) if quoted else c.dotted_name("an option")
+    if not c._match(TokenType.EQ):
+        c.unexpected("'='")
+    return key, _option_value(c)
+
+
+def _option_value(c: Cursor) -> Any:
+    if c._match(TokenType.STRING):
+        return str(c._prev.text)
+    if c._match(TokenType.TRUE):
+        return True
+    if c._match(TokenType.FALSE):
+        return False
+    if c._curr and c._curr.token_type in (TokenType.NUMBER, TokenType.DASH):
+        value = c.number("a value")
+        return int(value) if value == int(value) else value
+    return c.name("a value")
 
 
 def place(text: str, offset: int) -> tuple[int, int]:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import NoReturn, cast
 
-from sqlglot import exp
-
 from thalweg.errors import (
     AggregateMisuse,
     AmbiguousName,
@@ -30,6 +28,7 @@ from thalweg.lang.durations import to_micros
 from thalweg.lang.over import FUNCTIONS as OVER_FUNCTIONS
 from thalweg.lang.over import Over
 from thalweg.lang.parser import offset_of, place
+from thalweg.lang.syntax import exp
 from thalweg.plan import functions
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.expr import Expr, Literal, UserCall

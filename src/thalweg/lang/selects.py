@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
-
 from thalweg.lang.ast import (
     ErrorClause,
     FromItem,
@@ -29,7 +26,8 @@ from thalweg.lang.ast import (
     UnboundedWindow,
     WindowClause,
 )
-from thalweg.lang.parser import Cursor
+from thalweg.lang.parser import Cursor, parse_alias
+from thalweg.lang.syntax import TokenType, exp
 from thalweg.plan.logical import EmitKind
 
 _KINDS = {
@@ -172,7 +170,7 @@ def _source(c: Cursor) -> Source:
     if c._curr and c._curr.token_type == TokenType.L_BRACKET:
         window = window_clause(c)
     window_at = (named, c.end())
-    alias = c.alias()
+    alias = parse_alias(c)
     models = c.wrapped(lambda: _model(c)) if c.word("MODEL") else ()
     return Source(name, subquery, window, alias, models, at, window_at)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
-from sqlglot import exp
-
 from thalweg.errors import (
     BindError,
     DuplicateName,
@@ -23,6 +21,7 @@ from thalweg.lang.memberships import filtered
 from thalweg.lang.moments import moment
 from thalweg.lang.parser import parse_query, place
 from thalweg.lang.scope import Scope, Visible
+from thalweg.lang.syntax import exp
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef, ViewDef
 from thalweg.plan.expr import Column, Expr
 from thalweg.plan.logical import (

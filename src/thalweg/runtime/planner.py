@@ -1,4 +1,4 @@
-"""From the text of a query to its plan. Nothing is changed by it: names are looked up, that is all."""
+"""From the text of a query to its plan. Names are looked up; nothing is changed."""
 
 from __future__ import annotations
 

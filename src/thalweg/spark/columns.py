@@ -12,7 +12,6 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from pyspark.sql import Column
-from sqlglot import exp
 
 from thalweg.errors import ConfigError
 from thalweg.fluent.calls import Call, when
@@ -20,6 +19,7 @@ from thalweg.fluent.expressions import Expression, Ordering, col, lit
 from thalweg.fluent.foreign import register
 from thalweg.fluent.functions import fn
 from thalweg.lang.fragments import parse_item
+from thalweg.lang.syntax import exp
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INFIX: dict[str, Callable[[Expression, Expression], Expression]] = {

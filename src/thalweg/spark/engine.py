@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
 from types import TracebackType
@@ -18,7 +17,6 @@ from thalweg.config import Config
 from thalweg.errors import ConfigError
 from thalweg.fluent.streams import Stream, named
 from thalweg.plan.catalog import StreamDef, TableDef
-from thalweg.runtime.epoch.driver import EpochDriver
 from thalweg.runtime.epoch.listeners import Listener, Listeners
 from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.session.query_commands import QueryCommands
@@ -27,20 +25,20 @@ from thalweg.runtime.settings import Settings
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.sources.python_arguments import Duration
 from thalweg.runtime.state.clock import wall_clock
-from thalweg.runtime.state.open_path import claim, load_state, release, sweep
+from thalweg.runtime.state.open_path import load_state, sweep
 from thalweg.spark import columns as _columns  # noqa: F401  built queries take Spark's columns
 from thalweg.spark import datasource
+from thalweg.spark.engine_runs import EngineRuns
 from thalweg.spark.executor import executor_for
 from thalweg.spark.follow import followed_stream
 from thalweg.spark.ingest_groups import IngestGroups
 from thalweg.spark.settings import create_session, spark_log
 from thalweg.spark.sinks import SparkSinks
 from thalweg.spark.stream_inputs import StreamInputs
-from thalweg.spark.worker_errors import explained
-from thalweg.store.storage import open_storage
+from thalweg.spark.working_path import WorkingPath
 
 
-class Engine:
+class Engine(AbstractContextManager["Engine"]):
     """Runs continuous queries in one shared pipeline of micro-batches.
 
     Parameters
@@ -84,13 +82,10 @@ class Engine:
             parallelism=parallelism,
             durable=durable,
         )
-        self._temporary = tempfile.mkdtemp(prefix="thalweg-") if config.path is None else None
-        self.path = str(self._temporary or config.path)
-        lasting = config.path is not None if config.durable is None else config.durable
-        storage = open_storage(self.path, lasting)
-        self._lock: Any = None
+        self._home = WorkingPath(config.path, config.durable)
+        self.path, storage = self._home.path, self._home.storage
         try:
-            self._lock = claim(storage)
+            self._home.claim()
             state = load_state(storage)
             self.spark = (
                 create_session(config.master)
@@ -98,8 +93,7 @@ class Engine:
                 else _classic(spark)
             )
         except BaseException:
-            release(self._lock)
-            self._remove_temporary()
+            self._home.release()
             raise
         self.parallelism = config.parallelism or self.spark.sparkContext.defaultParallelism
         sweep(storage, state)
@@ -112,16 +106,18 @@ class Engine:
             clock=wall_clock,
             sinks=partial(SparkSinks, self.spark),
         )
-        self._log = LogWriter(storage, state.next_seq, state.sources)
-        self._ingest = IngestGroups(
-            self.spark, storage, state, self._log, self.path, self.core.plans.keys_of,
+        log = LogWriter(storage, state.next_seq, state.sources)
+        ingest = IngestGroups(
+            self.spark, storage, state, log, self.path, self.core.plans.keys_of,
             self.parallelism, lambda: self.core.coordinator.save(wall_clock()),
         )  # fmt: skip
-        self._inputs = StreamInputs(self.spark, self.core, self._ingest, self._log)
+        self._inputs = StreamInputs(self.spark, self.core, ingest, log)
         follow = partial(followed_stream, self.spark, self.core, self.path)
         self.session = Session(self.core, self._inputs, QueryCommands(follow))
         self._listeners = Listeners()
-        self._closed = False
+        self._runs = EngineRuns(
+            self.core, self.session, ingest, log, self._listeners, config, self.path
+        )
         datasource.register(self.spark)
 
     # -- streams, tables, functions ----------------------------------------------------------
@@ -255,38 +251,15 @@ class Engine:
 
     def run(self, progress: Any = None) -> None:
         """Drain the sources, close, return. `progress` is called with each epoch's report."""
-        driver = self._started(available_now=True, progress=progress)
-        try:
-            driver.drain(self._ingest.are_finished)
-            self._ingest.raise_failure()
-            driver.close()
-        except BaseException as error:
-            self._log.fail()  # ingest may be waiting for room
-            raise explained(error, self.path) from error.__cause__
-        finally:
-            self.core.changes.driver = None
-            driver.end()
-            self._ingest.stop()
+        self._runs.run(progress)
 
     def start(self, progress: Any = None) -> None:
         """Run in the background until `stop()`."""
-        driver = self._started(available_now=False, progress=progress)
-        driver.run_in_background(self._ingest.are_ready)
+        self._runs.start(progress)
 
     def stop(self) -> None:
         """Stop ingest, finish the epoch under way, keep everything for the next start."""
-        driver = self.core.changes.driver
-        self._log.stop()
-        self._ingest.stop()
-        if driver is not None:
-            driver.stop()
-            self.core.changes.driver = None  # only now may changes be made without it
-            self._ingest.stop()  # what the last epoch may have started
-        self._log.resume()
-        if driver is not None and driver.failure is not None:
-            raise explained(driver.failure, self.path)
-        if driver is not None:
-            self._ingest.raise_failure()
+        self._runs.stop()
 
     @property
     def is_running(self) -> bool:
@@ -295,80 +268,23 @@ class Engine:
     @property
     def failure(self) -> BaseException | None:
         """What stopped a background run, if something did."""
-        driver = self.core.changes.driver
-        if driver is not None and driver.failure is not None:
-            return explained(driver.failure, self.path)
-        return self._ingest.failure
-
-    def _started(self, *, available_now: bool, progress: Any) -> EpochDriver:
-        changes = self.core.changes
-        with changes.starting:  # a stream that comes meanwhile waits, and is then taken up
-            if changes.is_running:
-                raise ConfigError(
-                    "cannot start again while the engine runs", remedy="call stop() first"
-                )
-            if self._closed:
-                raise ConfigError(
-                    "the engine is closed", remedy="create a new one on the same path"
-                )
-            self.session.resume()
-            self._ingest.form()
-            self._log.resume()
-            driver = changes.driver = self._driver(progress, available_now)
-        return driver
-
-    def _driver(self, progress: Any, available_now: bool) -> EpochDriver:
-        driver = self.core.driver(
-            self._log,
-            self._carry_out,
-            progress,
-            listeners=self._listeners,
-            poll_seconds=self.config.poll_seconds,
-            tick_seconds=self.config.tick_seconds,
-        )
-        driver.after_epoch = self._after_epoch
-        driver.save_definitions()
-        try:
-            self._ingest.start(available_now)
-        except BaseException as error:
-            self._ingest.stop()
-            raise explained(error, self.path) from error.__cause__
-        return driver
-
-    def _after_epoch(self) -> None:
-        if self.is_running:
-            self._ingest.start_new()
-
-    def _carry_out(self, script: str, query: str | None) -> None:
-        """A request of another process: a script, or a query under a name."""
-        if query is None:
-            self.session.sql(script)
-        else:
-            self.session.query(script, query)
+        return self._runs.failure
 
     # -- life --------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Stop and release everything; a temporary path is removed."""
-        if self._closed:
+        if self._runs.is_closed:
             return
-        self._closed = True
+        self._runs.is_closed = True
         try:
             self.stop()
         finally:
             self._executor.close()
-            release(self._lock)
             if self._own_spark:
                 self.spark.stop()
                 spark_log().unlink(missing_ok=True)
-            self._remove_temporary()
-
-    def _remove_temporary(self) -> None:
-        if self._temporary is not None:
-            shutil.rmtree(self._temporary, ignore_errors=True)
-
-    def __enter__(self) -> Engine:
-        return self
+            self._home.release()
 
     def __exit__(
         self,

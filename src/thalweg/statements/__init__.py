@@ -1,7 +1,7 @@
 """The statements of the language, one file each, and the objects they manage.
 
-A statement says how it is parsed and what it asks of an engine (`Services`); it knows nothing of how
-engines are made.
+A statement says how it is parsed and what it asks of an engine (`Services`); it knows nothing of
+how engines are made.
 """
 
 from __future__ import annotations

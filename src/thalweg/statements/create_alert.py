@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
-
 from thalweg.errors import NotAvailableYet
 from thalweg.lang import ast
 from thalweg.lang.parser import Cursor
 from thalweg.lang.selects import parse_select
+from thalweg.lang.syntax import TokenType, exp
 from thalweg.statements.protocol import Effect, StatementKind
 from thalweg.statements.services import Services
 

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-from sqlglot.tokenizer_core import TokenType
-
 from thalweg.errors import ConfigError
 from thalweg.lang import ast
 from thalweg.lang.definitions import fields_of, parse_columns, parse_source, source_spec
 from thalweg.lang.durations import unit_micros
 from thalweg.lang.parser import Cursor, place
+from thalweg.lang.syntax import TokenType
 from thalweg.plan.catalog import DEFAULT_IDLE, StreamDef
 from thalweg.statements.protocol import Effect, StatementKind
 from thalweg.statements.services import Services
@@ -134,7 +133,7 @@ def _retain(c: Cursor) -> dict[str, Any]:
 
 
 def _names(c: Cursor) -> tuple[str, ...]:
-    if c.opens():
+    if c.peek("("):
         return c.wrapped(lambda: c.name("a column"))
     return c.listed(lambda: c.name("a column"))
 

@@ -41,7 +41,7 @@ class Refresh:
 def parse_create_table(c: Cursor, at: int) -> CreateTable:
     c.need("CREATE", "TABLE")
     name = c.name("a table name")
-    columns = parse_columns(c) if c.opens() else ()
+    columns = parse_columns(c) if c.peek("(") else ()
     c.need("FROM")
     return CreateTable(name, columns, parse_source(c), at)
 

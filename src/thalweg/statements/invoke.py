@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sqlglot import exp
-
 from thalweg.lang.moments import moment
 from thalweg.lang.parser import Cursor
+from thalweg.lang.syntax import exp
 from thalweg.statements.protocol import Effect, StatementKind
 from thalweg.statements.services import Reading
 

@@ -39,7 +39,7 @@ class Statement(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StatementKind:
-    """`starts` are the words it may begin with; of several kinds the longest match is taken, and its
+    """`starts` are the words it may begin with; of several kinds the longest match is taken. Its
     rule parses the whole statement, these words among it."""
 
     starts: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What statements ask of an engine. A client that only looks has `Reading`, an engine everything."""
+"""What statements ask of an engine. A client that only looks has `Reading`, an engine all."""
 
 from __future__ import annotations
 

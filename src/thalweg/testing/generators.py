@@ -273,7 +273,7 @@ class Writer:
     def residual(self, sources: list[Source]) -> str:
         self.note("join:residual")
         left, right = self.rng.sample(sources, 2)
-        a, b = self.number(left), self.number(right)
+        a, b = _number(self.rng, left), _number(self.rng, right)
         options = [
             f"{a} {self.rng.choice(_COMPARISONS[1:])} {b}",
             f"{a} + {b} < 6",
@@ -283,12 +283,6 @@ class Writer:
         if "ts" in left.columns and "ts" in right.columns:
             options.append(f"{left['ts']} <= {right['ts']}")
         return self.rng.choice(options)
-
-    def number(self, source: Source) -> str:
-        return self.rng.choice(source.among(_NUMBERS))
-
-    def integer(self, source: Source) -> str:
-        return self.rng.choice(source.among(_INTEGERS))
 
     def predicate(self, source: Source, depth: int = 0) -> str:
         """A condition on one input."""
@@ -306,7 +300,7 @@ class Writer:
 
     def simple_predicate(self, kind: str, source: Source) -> str:
         rng = self.rng
-        a, b = self.integer(source), self.integer(source)
+        a, b = _integer(self.rng, source), _integer(self.rng, source)
         op = rng.choice(_COMPARISONS)
         x = rng.choice(source.among(("x", "w")))
         any_column = source[rng.choice(source.columns)]
@@ -333,7 +327,7 @@ class Writer:
     def value(self, source: Source) -> str:
         """A computed output column over one input."""
         rng = self.rng
-        a, b = self.integer(source), self.integer(source)
+        a, b = _integer(self.rng, source), _integer(self.rng, source)
         x = rng.choice(source.among(("x", "w")))
         options = {
             "arithmetic": f"{a} + {b}",
@@ -379,7 +373,7 @@ class Writer:
         items = [*keys, *(self.aggregate_call(sources) for _ in range(self.rng.randint(1, 3)))]
         if self.chance(0.15):
             self.note("agg:expression")
-            items.append(f"count(*) * 2 + count({self.number(self.rng.choice(sources))})")
+            items.append(f"count(*) * 2 + count({_number(self.rng, self.rng.choice(sources))})")
         tail = [f"GROUP BY {self.grouping(keys)}"] if keys else []
         if self.chance(0.35):
             self.note("having" if keys else "having:global")
@@ -402,7 +396,7 @@ class Writer:
         source = self.rng.choice(sources)
         columns = [c for c in source.columns if c != "ts"]
         if kind == "expression":
-            a, b = self.integer(source), self.number(source)
+            a, b = _integer(self.rng, source), _number(self.rng, source)
             return [self.rng.choice((f"{a} % 2", f"CASE WHEN {b} > 1 THEN 1 ELSE 0 END",
                                      f"{a} + 1", f"6 / {a}"))]  # fmt: skip
         count = {"global": 0, "one": 1, "two": 2}[kind]
@@ -420,17 +414,17 @@ class Writer:
             call = self.common_aggregate(name, source)
         if self.chance(0.12):
             self.note("agg:filter")
-            call += f" FILTER (WHERE {self.integer(source)} > 0)"
+            call += f" FILTER (WHERE {_integer(self.rng, source)} > 0)"
         return call
 
     def common_aggregate(self, name: str, source: Source) -> str:
-        argument = self.number(source)
+        argument = _number(self.rng, source)
         if name in ("count", "min", "max"):
             argument = source[self.rng.choice(source.columns)]
         elif self.chance(0.15):
-            argument = f"{self.integer(source)} + {self.integer(source)}"
+            argument = f"{_integer(self.rng, source)} + {_integer(self.rng, source)}"
         elif self.chance(0.08):
-            argument = f"10 / {self.integer(source)}"
+            argument = f"10 / {_integer(self.rng, source)}"
         self.note(f"agg:{name}({_column_name(argument) or 'expression'})")
         if self.chance(0.12):
             self.note(f"agg:{name}(distinct)")
@@ -438,7 +432,7 @@ class Writer:
         return f"{name}({argument})"
 
     def rare_aggregate(self, name: str, source: Source) -> str:
-        number, any_column = self.number(source), source[self.rng.choice(source.columns)]
+        number, any_column = _number(self.rng, source), source[self.rng.choice(source.columns)]
         other = source[self.rng.choice(source.columns)]
         fraction = self.rng.choice((0, 0.25, 0.5, 0.9, 1))
         text = source["s"] if "s" in source.columns else number
@@ -458,8 +452,16 @@ class Writer:
 
     def having(self, sources: list[Source]) -> str:
         source = self.rng.choice(sources)
-        a, x = self.integer(source), self.rng.choice(source.among(("x", "w")))
+        a, x = _integer(self.rng, source), self.rng.choice(source.among(("x", "w")))
         return self.rng.choice((
             "count(*) > 1", f"count({x}) >= 2", f"sum({a}) > 3", f"max({x}) IS NOT NULL",
             f"avg({x}) < 0.5", f"min({a}) <= 1 AND count(*) < 4", f"10 / sum({a}) > 1",
         ))  # fmt: skip
+
+
+def _number(rng: Random, source: Source) -> str:
+    return rng.choice(source.among(_NUMBERS))
+
+
+def _integer(rng: Random, source: Source) -> str:
+    return rng.choice(source.among(_INTEGERS))

@@ -6,7 +6,7 @@ operators, and how often a cache would miss. Caches that are in use are watched 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 
@@ -45,7 +45,7 @@ from thalweg.adapt.joins.selection import select
 from thalweg.adapt.joins.trial import CacheTrial
 from thalweg.adapt.planlog import KEPT, PlanLog, Switch
 from thalweg.exec.tactics import JoinSeen, JoinTactic
-from thalweg.plan.physical import Pipeline, QueryPlan
+from thalweg.plan.physical import Block, Pipeline, QueryPlan
 from thalweg.plan.subresults import Span, key_of, may_be_kept, sources_of, upkeep_of, with_spans
 
 
@@ -108,23 +108,16 @@ class CacheWatch:
         watching = bool(self._used) and self._epochs % USED_EPOCHS == 0
         if not self._pace.can_afford or not (choosing or watching):
             return JoinTactic()
-        keys = tuple(self._lookup(s) for s in self._asked())
+        keys = tuple(_lookup(self._block, self._orders, s) for s in self.states.states)
         upkeep = tuple(self._pipelines_apart().values())
         apart = min(parts, len(self._profiles))
         turn = (leaf for n, leaf in enumerate(self._profiles, part + self._epochs) if not n % apart)
         rows = (JOIN_SHARE, JOIN_ROWS) if choosing else (USED_SHARE, USED_ROWS)
         return JoinTactic(frozenset(turn), *rows, keys, upkeep)
 
-    def _asked(self) -> list[Segment]:
-        return list(self.states.states)
-
     def _pipelines_apart(self) -> dict[tuple[Leaves, int], Pipeline]:
         """What would keep up the candidates that need it, by what is cached and whose rows come."""
         return {(s.leaves, p.leaf): p for s, apart in self._upkeep.items() for p in apart}
-
-    def _lookup(self, segment: Segment) -> tuple[int, int, tuple[str, ...]]:
-        before = [segment.pipeline, *self._orders[segment.pipeline][: segment.first]]
-        return segment.pipeline, segment.first, sources_of(self._block, before, segment.leaves)
 
     # -- what it has seen --------------------------------------------------------------------
 
@@ -136,7 +129,7 @@ class CacheWatch:
 
     def absorb(self, seen: Sequence[JoinSeen], epoch: int) -> bool:
         """Take in what the tasks of an epoch have seen; whether other caches are to be used."""
-        asked = self._asked()
+        asked = list(self.states.states)
         if self._pace.is_surprised:
             self._start_over()
         for leaf, profile in self._profiles.items():
@@ -267,7 +260,9 @@ class CacheWatch:
         """Give every cache the pages it needs, those that bring most per byte first; whether one
         has more or less than before."""
         sharing = dict.fromkeys(s.shared for s in self._used)
-        if sharing.keys() == self._limits.keys() and not any(map(self._is_full, sharing)):
+        held, pool = self._bytes, self.pool
+        is_full = any(held.get(s, 0) + CACHE_PAGE > pool.bytes_of(s) for s in sharing)
+        if sharing.keys() == self._limits.keys() and not is_full:
             return False
         estimates = self.estimates()
         if estimates is None or not self._used:
@@ -288,9 +283,6 @@ class CacheWatch:
         changed = limits != self._limits
         self._limits = limits
         return changed
-
-    def _is_full(self, shared: Shared) -> bool:
-        return self._bytes.get(shared, 0) + CACHE_PAGE > self.pool.bytes_of(shared)
 
     def _cost_of(self, caches: tuple[Segment, ...]) -> float | None:
         """What an epoch costs with some caches, by the present estimates; None if unknown."""
@@ -330,7 +322,7 @@ class CacheWatch:
         assert estimates is not None
         before, after = ([s for s in some if s in estimates.caches] for some in (self._used, used))
         costs = total_cost(before, estimates), total_cost(after, estimates)
-        old, new = (tuple(self.name_of(s) for s in some) for some in (before, used))
+        old, new = (tuple(_name_of(self._block, s) for s in some) for some in (before, used))
         evidence = sum(p.handled[0].count for p in self._profiles.values())
         switch = Switch(
             epoch, "caches", old or ("none",), new or ("none",), why,
@@ -345,7 +337,7 @@ class CacheWatch:
         known = {} if estimates is None else estimates.caches
         return [
             Candidate(
-                self.name_of(s),
+                _name_of(self._block, s),
                 state,
                 benefit(s, estimates) if estimates is not None and s in known else None,
                 upkeep(s, estimates) if estimates is not None and s in known else None,
@@ -354,13 +346,13 @@ class CacheWatch:
             for s, state in self.states.states.items()
         ]
 
-    def name_of(self, segment: Segment) -> str:
-        leaves = "⋈".join(self._block.leaves[i].alias for i in sorted(segment.leaves))
-        return f"{leaves} in Δ{self._block.leaves[segment.pipeline].alias}"
-
     def applied(self, plan: QueryPlan) -> QueryPlan:
         """The plan with the chosen caches, each within the memory that it gets."""
-        plan = with_spans(plan, self.relation, [self._span(s) for s in self._used])
+        plan = with_spans(
+            plan,
+            self.relation,
+            [_span(s, self._distinct[s], self._limits.get(s.shared, 0)) for s in self._used],
+        )
         block = plan.block(self.relation)
         self._numbers = {
             s: next(
@@ -371,12 +363,6 @@ class CacheWatch:
             for s in self._used
         }
         return plan
-
-    def _span(self, segment: Segment) -> Span:
-        wanted = max(LEAST_BUCKETS, int(BUCKETS_PER_KEY * self._distinct[segment].entries()))
-        buckets = 1 << (wanted - 1).bit_length()
-        limit = self._limits.get(segment.shared, 0)
-        return Span(segment.pipeline, segment.first, segment.last, False, buckets, limit)
 
     def is_of_other_orders(self, plan: QueryPlan) -> bool:
         return plan.block(self.relation).orders != self._orders
@@ -395,3 +381,22 @@ class CacheWatch:
         used = self.states.used
         self._use(tuple(s for s in self._used if s in used))
         self._trial.give_up()
+
+
+def _lookup(
+    block: Block, orders: Mapping[int, Sequence[int]], segment: Segment
+) -> tuple[int, int, tuple[str, ...]]:
+    before = [segment.pipeline, *orders[segment.pipeline][: segment.first]]
+    return segment.pipeline, segment.first, sources_of(block, before, segment.leaves)
+
+
+def _name_of(block: Block, segment: Segment) -> str:
+    leaves = "⋈".join(block.leaves[i].alias for i in sorted(segment.leaves))
+    return f"{leaves} in Δ{block.leaves[segment.pipeline].alias}"
+
+
+def _span(segment: Segment, distinct: NewKeyShare, limit: int) -> Span:
+    """Where a cache stands, with room for the keys that are asked for."""
+    wanted = max(LEAST_BUCKETS, int(BUCKETS_PER_KEY * distinct.entries()))
+    buckets = 1 << (wanted - 1).bit_length()
+    return Span(segment.pipeline, segment.first, segment.last, False, buckets, limit)

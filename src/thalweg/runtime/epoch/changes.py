@@ -1,4 +1,4 @@
-"""Changes of what is registered: at once, or, while a driver runs, at the start of its next epoch."""
+"""Changes of what is registered: at once, or, while a driver runs, as its next epoch begins."""
 
 from __future__ import annotations
 

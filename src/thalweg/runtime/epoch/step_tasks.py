@@ -106,9 +106,9 @@ class StepTasks:
         progress = query.progress
         if progress.start is None:
             progress.start = self._first_instant(plan, packs, query, until)
-        if progress.start is None and query.history.had_rows:
-            if until == query.history.silent_until:
-                progress.start = until - 1  # what came before is not kept, but it was there
+        had_rows = query.history.had_rows and until == query.history.silent_until
+        if progress.start is None and had_rows:
+            progress.start = until - 1  # what came before is not kept, but it was there
 
     def _first_instant(
         self, plan: QueryPlan, packs: Sequence[Sequence[PackMeta]], query: QueryState, until: int

@@ -1,4 +1,4 @@
-"""How queries that answer when they are invoked are kept ready: their modes, and how these change."""
+"""Modes of queries that answer when they are invoked: how much work is done in advance."""
 
 from __future__ import annotations
 

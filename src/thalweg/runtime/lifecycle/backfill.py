@@ -1,4 +1,4 @@
-"""How fast queries go through the past beside the new rows, and whether an index finds it at once."""
+"""How fast queries go through the past beside new rows, and whether an index finds it at once."""
 
 from __future__ import annotations
 

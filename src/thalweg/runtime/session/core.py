@@ -68,7 +68,7 @@ from thalweg.store.storage import Storage
 
 
 class EngineCore:
-    """Builds the parts of an engine, each from what it needs. `clock` tells the time of commits made
+    """Builds the parts of an engine, each from what it needs. `clock` tells the time of commits
     without a driver; by default that of the last epoch."""
 
     def __init__(

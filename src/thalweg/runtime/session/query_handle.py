@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -55,10 +55,6 @@ class Query:
     @property
     def text(self) -> str:
         return self._registered.text
-
-    @property
-    def callback(self) -> Callable[[pa.Table], object] | None:
-        return self._registered.callback
 
     @property
     def sinks(self) -> list[Sink]:

@@ -1,5 +1,5 @@
 """Which queries are run together with others: those that only filter a stream, in no way of their
-own, once there are many of them. A query that pauses or changes leaves, and comes back afterwards."""
+own, once there are many of them. One that pauses or changes leaves, and returns afterwards."""
 
 from __future__ import annotations
 

@@ -129,7 +129,8 @@ class WindowStores:
         """Give a query rows of its own."""
         query = self._state.queries[stub.query]
         store = self._state.window_stores[stub.store]
-        if self._is_last(stub) and (store.frontier, store.reach) == (
+        is_last = len(self._sharing(stub.store)) < 2
+        if is_last and (store.frontier, store.reach) == (
             query.progress.frontier,
             stub.reach,
         ):
@@ -145,9 +146,6 @@ class WindowStores:
         query.operators = replace(query.operators, shared_slots=shared)
         if packs:
             query.operators = query.operators.with_slot(stub.slot, packs)
-
-    def _is_last(self, stub: StoredWindow) -> bool:
-        return len(self._sharing(stub.store)) < 2
 
     def _sharing(self, key: str) -> list[QueryState]:
         """Per stub the query it belongs to, also one that an engine has not taken up again."""

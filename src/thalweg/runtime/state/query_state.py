@@ -38,8 +38,8 @@ class Definition:
     """What the query says. `created` is the text it was registered with, `altered` are options that
     ALTER QUERY has set, `materialize` the mode that was asked for and `mode` the one in force,
     `orders` those its conjunctions were last run in. `schema` is that of the output, for readers
-    from outside; `reads` are the names a dormant query was made from; the query of a view `feeds` the
-    stream that others read."""
+    from outside; `reads` are the names a dormant query was made from; the query of a view `feeds`
+    the stream that others read."""
 
     text: str = ""
     created: str = ""

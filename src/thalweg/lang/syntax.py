@@ -1,0 +1,22 @@
+"""What we use of sqlglot, in one place: expression trees, the tokens and parser of Spark's dialect,
+and its generator. Where another version of it differs, this is the module to change."""
+
+from __future__ import annotations
+
+from sqlglot import ErrorLevel, exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import SqlglotError
+from sqlglot.generators.spark import SparkGenerator
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+__all__ = [
+    "ErrorLevel",
+    "Spark",
+    "SparkGenerator",
+    "SparkParser",
+    "SqlglotError",
+    "Token",
+    "TokenType",
+    "exp",
+]
