@@ -23,13 +23,21 @@ __all__ = ["Config", "Engine", "ThalwegError", "col", "connect", "errors", "fn",
 _FLUENT = ("col", "fn", "lit", "when")
 
 
+def _engine() -> Any:
+    from thalweg.spark.missing import MissingEngine, is_missing
+
+    if is_missing():
+        return MissingEngine
+    from thalweg.spark.engine import Engine
+
+    return Engine
+
+
 def __getattr__(name: str) -> Any:
     """`Engine` is loaded when it is first asked for: the core works without Spark. So are the
     beginnings of expressions."""
     if name == "Engine":
-        from thalweg.spark.engine import Engine
-
-        return Engine
+        return _engine()
     if name == "connect":
         from thalweg.runtime.session.client import connect
 

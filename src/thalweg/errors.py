@@ -119,6 +119,10 @@ class CheckpointLost(PathError):
     """The ingest checkpoint of a known group is missing or another one's."""
 
 
+class MissingSpark(ThalwegError):
+    """What is asked for needs Spark, which is not installed."""
+
+
 class FunctionMissing(ThalwegError):
     """A user function that a worker cannot load."""
 

@@ -150,9 +150,9 @@ def test_a_retained_view_gives_what_an_inlined_one_gives(view: str, reader: str)
             found = from_table(made.queries[name].results())
             problem = difference(from_table(expected.results()), found)
             assert problem is None, f"{name}, restarts {restarts}\n{problem}"
-        state = made.core.state.queries
-        read = {n: sum(c for k, c in state[n].operators.counts.items() if k.startswith("evaluations:"))
-                for n in ("late", "inlined")}  # fmt: skip
+        counts = {n: made.core.state.queries[n].operators.counts for n in ("late", "inlined")}
+        read = {n: sum(c for k, c in found.items() if k.startswith("evaluations:"))
+                for n, found in counts.items()}  # fmt: skip
         assert read["late"] < read["inlined"] or "RSTREAM" in view
     with pytest.raises(StillRead):
         made.sql("DROP VIEW v")

@@ -23,7 +23,7 @@ from thalweg.plan.catalog import SourceSpec
 from thalweg.plan.logical import Field
 from thalweg.plan.types import BIGINT, TIMESTAMP
 from thalweg.runtime.session.session import Query
-from thalweg.spark.files import read_file
+from thalweg.runtime.sources.files import read_file
 
 pytestmark = pytest.mark.spark
 

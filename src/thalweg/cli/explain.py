@@ -21,6 +21,7 @@ from thalweg.plan.types import to_arrow
 from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.session.session import Query, Session
 from thalweg.runtime.sinks.factory import PlannedSinks
+from thalweg.runtime.sources.files import inferred_table, list_files
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.statements import parse
 from thalweg.store.storage import MemoryStorage
@@ -39,8 +40,6 @@ class PlannedSources:
         if fields is not None:
             empty = pa.schema([(f.name, to_arrow(f.type)) for f in fields]).empty_table()
             return self._core.tables.define(name, empty, source)
-        from thalweg.spark.files import inferred_table, list_files
-
         return self._core.tables.define(name, inferred_table(source, list_files(source)), source)
 
     def refresh_table(self, name: str) -> None:

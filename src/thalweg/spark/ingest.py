@@ -23,13 +23,13 @@ from pyspark.sql.streaming import StreamingQuery
 
 from thalweg.errors import CheckpointLost, GroupMismatch
 from thalweg.plan.catalog import StreamDef
+from thalweg.runtime.sources.files import read_files
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.sources.malformed_records import Records
 from thalweg.runtime.sources.pack_rows import Ingested, IngestPlan, ingest_table
 from thalweg.runtime.sources.python_arguments import normalized
 from thalweg.runtime.state.clock import wall_clock
 from thalweg.spark.arrow import arrow_messages, arrow_schema, record_batches
-from thalweg.spark.files import read_files
 from thalweg.spark.settings import is_local
 from thalweg.store.storage import Storage
 

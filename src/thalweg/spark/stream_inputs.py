@@ -15,6 +15,7 @@ from thalweg.plan.catalog import SourceSpec, StreamDef, TableDef
 from thalweg.plan.logical import Schema, instant_of
 from thalweg.runtime.results.stream_history import history
 from thalweg.runtime.session.core import EngineCore
+from thalweg.runtime.sources.files import inferred_table, list_files, read_file
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.sources.push import PushInput, from_items, from_table
 from thalweg.runtime.sources.python_arguments import (
@@ -24,7 +25,7 @@ from thalweg.runtime.sources.python_arguments import (
     normalized,
 )
 from thalweg.runtime.state.clock import wall_clock
-from thalweg.spark.files import file_names, inferred_table, list_files, read_file
+from thalweg.spark.file_names import file_names
 from thalweg.spark.ingest import StreamInput
 from thalweg.spark.ingest_groups import IngestGroups
 from thalweg.spark.readers import spark_fields, spark_stream

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from thalweg.config import Config
 from thalweg.errors import SourceError
+from thalweg.spark.missing import is_missing, missing_spark
 
 if TYPE_CHECKING:
     from thalweg.spark.engine import Engine
@@ -55,6 +56,8 @@ def local_engine(
 
     Ctrl-C then ends the program and not, as Spark would have it, the jobs under way.
     """
+    if is_missing():
+        raise missing_spark("this command")
     from pyspark import SparkContext
 
     from thalweg.spark.engine import Engine

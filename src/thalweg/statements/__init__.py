@@ -6,6 +6,9 @@ how engines are made.
 
 from __future__ import annotations
 
+from functools import partial
+
+from thalweg.lang.parser import parse_each
 from thalweg.statements.alter_query import ALTER_QUERY, AlterQuery
 from thalweg.statements.create_alert import CREATE_ALERT, CreateAlert
 from thalweg.statements.create_query import CREATE_QUERY, SELECT, CreateQuery, SelectStatement
@@ -16,7 +19,7 @@ from thalweg.statements.explain import EXPLAIN, Explain
 from thalweg.statements.invoke import INVOKE, Invoke
 from thalweg.statements.manage import DROP, PAUSE, RESUME, Manage
 from thalweg.statements.objects import OBJECTS
-from thalweg.statements.parse import parse_script
+from thalweg.statements.parse import parse_statement
 from thalweg.statements.protocol import Effect, Language, ObjectKind, Statement, StatementKind
 from thalweg.statements.show import SHOW, Show
 
@@ -65,4 +68,4 @@ LANGUAGE = Language(
 
 def parse(script: str, language: Language = LANGUAGE) -> tuple[Statement, ...]:
     """The statements of a script, separated by semicolons."""
-    return parse_script(script, language)
+    return tuple(parse_each(script, partial(parse_statement, language=language)))

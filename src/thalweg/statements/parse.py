@@ -1,20 +1,15 @@
-"""From a script to statements, by the table of kinds."""
+"""From words to a statement, by the table of kinds."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NoReturn
 
-from thalweg.lang.parser import Cursor, parse_each
+from thalweg.lang.parser import Cursor
 from thalweg.statements.protocol import Language, Statement, StatementKind
 
 
-def parse_script(script: str, language: Language) -> tuple[Statement, ...]:
-    """The statements of a script, separated by semicolons."""
-    return tuple(parse_each(script, partial(_statement, language=language)))
-
-
-def _statement(c: Cursor, language: Language) -> Statement:
+def parse_statement(c: Cursor, language: Language) -> Statement:
+    """The statement that begins here."""
     c.object_words = tuple(kind.word for kind in language.objects)
     c.object_plurals = tuple(kind.plural for kind in language.objects if kind.listed is not None)
     at = c.offset()

@@ -11,15 +11,16 @@ from __future__ import annotations
 import json
 import threading
 import uuid
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from cachetools import LRUCache
 
 from thalweg.store import native
 from thalweg.store.hashing import Hashes, hash_columns
@@ -248,16 +249,17 @@ class ColdReads:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._lock = threading.Lock()
-        self._read: OrderedDict[str, pa.Table] = OrderedDict()
+        self._read: LRUCache[str, pa.Table] = LRUCache(self.MOST)
 
     def table(self, name: str) -> pa.Table:
         with self._lock:  # one at a time: mostly it is the same one that all want
             if name not in self._read:
                 self._read[name] = self._storage.read_table(name)
-            self._read.move_to_end(name)
-            while len(self._read) > self.MOST:
-                self._read.popitem(last=False)
             return self._read[name]
+
+
+MOST_ENTRIES = 4096
+"""So much is remembered at a time, however small."""
 
 
 class PackCache:
@@ -278,19 +280,19 @@ class PackCache:
         self.storage = storage
         self.files = files
         self._cold = cold or ColdReads(storage)
-        self._packs: _Recent[str, Pack] = _Recent(limit)
-        self._derived: _Recent[Any, Any] = _Recent(limit)
+        self._packs = _least_recent(limit)
+        self._derived = _least_recent(limit)
         self._numbers: dict[str, int] = {}
         self._names: list[str] = []
 
     def open(self, name: str) -> Pack:
-        pack = self._packs.get(name)
-        if pack is None:
+        held = self._packs.get(name)
+        if held is None:
             is_cold = name.endswith(COLD)
             table = self._cold.table(name) if is_cold else self.storage.read_table(name)
             pack = Pack(name, table)
-            self._packs.put(name, pack, int(pack.table.nbytes))
-        return pack
+            held = self._packs[name] = pack, int(pack.table.nbytes)
+        return held[0]
 
     def number_of(self, name: str) -> int:
         """A small number that stands for a pack in this process."""
@@ -304,34 +306,19 @@ class PackCache:
         return self._names[number]
 
     def derived(self, key: Any) -> Any:
-        return self._derived.get(key)
+        held = self._derived.get(key)
+        return None if held is None else held[0]
 
     def remember(self, key: Any, value: Any, size: int) -> None:
-        self._derived.put(key, value, size)
+        self._derived[key] = value, size
 
 
-class _Recent(Generic[K, V]):
-    """A mapping bounded in bytes (and entries) that forgets what was not asked for longest."""
+def _least_recent(limit: int) -> LRUCache[Any, tuple[Any, int]]:
+    """Values with their sizes, bounded in bytes and in entries; what was not asked for longest
+    goes first."""
+    smallest = max(limit // MOST_ENTRIES, 1)
 
-    MOST = 4096
+    def size(held: tuple[Any, int]) -> int:
+        return min(max(held[1], smallest), limit)  # what is larger than all is kept alone
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.bytes = 0
-        self._held: OrderedDict[K, tuple[V, int]] = OrderedDict()
-
-    def get(self, key: K) -> V | None:
-        found = self._held.get(key)
-        if found is None:
-            return None
-        self._held.move_to_end(key)
-        return found[0]
-
-    def put(self, key: K, value: V, size: int) -> None:
-        if key in self._held:
-            self.bytes -= self._held.pop(key)[1]
-        self._held[key] = (value, size)
-        self.bytes += size
-        while len(self._held) > 1 and (self.bytes > self.limit or len(self._held) > self.MOST):
-            _, (_, gone) = self._held.popitem(last=False)
-            self.bytes -= gone
+    return LRUCache(limit, getsizeof=size)

@@ -1,0 +1,31 @@
+"""FROM FILES: Spark tracks the names, tasks read the content with pyarrow."""
+
+from __future__ import annotations
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from thalweg.errors import SourceError
+from thalweg.plan.catalog import SourceSpec
+
+FOR_EVER = "36500d"
+SUFFIXES = {"parquet": "*.parquet", "csv": "*.csv*", "json": "*.json*"}
+BINARY_FILE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
+
+
+def file_names(spark: SparkSession, spec: SourceSpec) -> DataFrame:
+    """A streaming DataFrame of file names; the content is not read by Spark."""
+    options = {k.lower(): str(v) for k, v in spec.options}
+    reader = spark.readStream.format("binaryFile").schema(BINARY_FILE)  # streams infer nothing
+    # Spark forgets, and then ignores, files a week older than the newest; every file counts here
+    reader = reader.option("maxFileAge", FOR_EVER)
+    reader = reader.option("pathGlobFilter", options.get("glob", SUFFIXES[str(spec.format)]))
+    if "max_files_per_trigger" in options:
+        reader = reader.option("maxFilesPerTrigger", options["max_files_per_trigger"])
+    try:
+        return reader.load(spec.target).select("path")
+    except AnalysisException as error:
+        raise SourceError(
+            f"FROM FILES '{spec.target}' cannot be followed: {str(error).splitlines()[0]}",
+            remedy="create the folder first, or mend the path",
+        ) from error
