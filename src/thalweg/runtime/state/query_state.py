@@ -97,7 +97,13 @@ class Progress:
 
     def since(self, before: Json) -> Json:
         """The JSON of a query that has at most come further since it was `before`."""
-        return before if _progress_in(before) == self._all else {**before, **self.to_json()}
+        frontier, delivered, start, behind, backfill = now = self._all
+        if _progress_in(before) == now:
+            return before
+        return {
+            **before, "frontier": frontier, "delivered": delivered, "start": start,
+            "behind": behind, "backfill": backfill,
+        }  # fmt: skip
 
 
 _PROGRESS = ("frontier", "delivered", "start", "behind", "backfill")
