@@ -1,4 +1,4 @@
-"""Who runs the jobs of an epoch, and how long that takes."""
+"""Running the jobs of an epoch, and how long that takes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Executor(Protocol):
     ) -> list[list[Result]]: ...
 
     def aside(self, job: Job) -> Future[Result]:
-        """Begin a job that nobody waits for."""
+        """Begin a job that the epoch does not wait for."""
         ...
 
 

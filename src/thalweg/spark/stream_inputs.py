@@ -1,4 +1,4 @@
-"""How streams and tables come into an engine."""
+"""Registering streams and tables of an engine."""
 
 from __future__ import annotations
 
@@ -55,11 +55,7 @@ class StreamInputs:
         retain: Duration | None = None,
         **options: Any,
     ) -> StreamDef:
-        """Register a streaming DataFrame as a stream.
-
-        `timestamp` names its event-time column (None: arrival time). `lateness` is how far out of
-        order rows may come. Further options: unit, idle, ahead, order_by, unique.
-        """
+        """See `Engine.stream`."""
         if not isinstance(df, DataFrame):
             raise ConfigError(f"stream {name}: expected a Spark DataFrame, got {type(df).__name__}")
         if not df.isStreaming:
@@ -110,14 +106,7 @@ class StreamInputs:
         timestamp: str | None = None,
         **options: Any,
     ) -> StreamDef:
-        """Register a stream that Python feeds.
-
-        `items` is an iterable (a generator), a function that returns one, or a
-        `pyarrow.RecordBatchReader`; each item is a row as a dictionary, a list of such, an Arrow
-        table or batch, or a `Heartbeat`. `schema` is an Arrow schema or SQL columns such as
-        `"sym STRING, price DOUBLE, ts TIMESTAMP"`. After a restart a function is called again and
-        the items taken in before are skipped.
-        """
+        """See `Engine.feed`."""
         shape = items.schema if isinstance(items, pa.RecordBatchReader) else schema
         if shape is None:
             raise ConfigError(f"stream {name}: which columns?", remedy="give a schema")
@@ -134,9 +123,7 @@ class StreamInputs:
         speed: float | None = None,
         **options: Any,
     ) -> StreamDef:
-        """Register rows at rest as a stream: in the order of `timestamp`, as fast as possible or,
-        with a `speed`, so many times as fast as they happened. `history()` gives what an engine
-        has kept of a stream."""
+        """See `Engine.replay`."""
         if speed is not None and speed <= 0:
             raise ConfigError(f"stream {name}: speed must be positive", remedy="1 is real time")
         if isinstance(rows, DataFrame):
@@ -156,12 +143,12 @@ class StreamInputs:
         since: datetime | int | None = None,
         until: datetime | int | None = None,
     ) -> pa.Table:
-        """What is kept of a stream (RETAIN says how long), in the order of time."""
+        """See `Engine.history`."""
         bounds = [None if t is None else instant_of(t) for t in (since, until)]
         return history(self._core.storage, self._core.state, stream, *bounds)
 
     def heartbeat(self, stream: str, at: datetime | int) -> None:
-        """Announce that no row of a stream before this time will come: queries need not wait."""
+        """See `Engine.heartbeat`."""
         known = self._core.catalog.streams
         if stream not in known:
             raise UnknownName(f"unknown stream {stream}", remedy=did_you_mean(stream, known))
@@ -176,12 +163,7 @@ class StreamInputs:
     def table(
         self, name: str, df: DataFrame | pa.Table, at: datetime | int | None = None
     ) -> TableDef:
-        """Register static rows (a batch DataFrame or an Arrow table) for joining.
-
-        A table that is known gets its next version: from the event time `at` on, by default from
-        the first instant that no query has answered. While the engine runs the version is taken
-        over by the next epoch, whose commit this waits for.
-        """
+        """See `Engine.table`."""
         if isinstance(df, DataFrame):
             if df.isStreaming:
                 raise ConfigError(

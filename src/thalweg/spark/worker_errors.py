@@ -1,4 +1,4 @@
-"""What Python's and Java's errors mean for somebody who runs an engine."""
+"""Errors of Python's and Java's workers as refusals with a remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CREATE ALERT name AS SELECT ... WITHIN ... WHEN ...: the grammar; what it does is to come."""
+"""CREATE ALERT name AS SELECT ... WITHIN ... WHEN ...: the grammar only, so far."""
 
 from __future__ import annotations
 

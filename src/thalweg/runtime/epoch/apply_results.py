@@ -80,7 +80,7 @@ class ApplyResults:
         return outputs
 
     def advance(self, moving: Mapping[str, int]) -> bool:
-        """Let queries have come as far as they were to; whether views have."""
+        """Set the frontiers of the queries that ran; whether a view has moved."""
         views_moved = False
         for name, until in moving.items():
             query = self._state.queries[name]
@@ -96,7 +96,7 @@ class ApplyResults:
         return views_moved
 
     def end_silences(self, epoch: int) -> Put:
-        """Queries whose windows have been filled: what they put out then."""
+        """Put out what queries held back whose windows are filled by now."""
         found: Put = {}
         for name, query in self._state.queries.items():
             waits = query.output.replaces or query.output.pending

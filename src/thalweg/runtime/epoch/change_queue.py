@@ -1,7 +1,7 @@
 """Changes that wait for the next epoch boundary, from any thread.
 
-Whoever asks gets a future. It is resolved after the commit that contains the change, so that what
-was answered stays; a change that is refused leaves no trace and its error goes to who asked.
+Each change has a future. It is resolved after the commit that contains the change, so that what
+was answered stays; a change that is refused leaves no trace, and its future gets the error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Handing committed output to sinks, epoch by epoch, and remembering how far each query has come.
+"""Handing committed output to sinks, epoch by epoch, and remembering the last epoch of each query.
 
 A sink that fails is tried again, later and later; meanwhile its output is kept and the other
 queries go on. Marks go into the next manifest, so a crash repeats at most what had not been marked.

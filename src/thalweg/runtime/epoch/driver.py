@@ -84,13 +84,13 @@ class EpochDriver:
 
     @property
     def _has_own_work(self) -> bool:
-        """Whether an epoch is due though no data have come."""
+        """Whether an epoch is due though no rows have arrived."""
         waiting = self._changes.are_waiting
         return waiting or self._registry.is_behind or self._coordinator.views_moved
 
     def between_epochs(self, action: Callable[[], T]) -> T:
-        """Let the next epoch begin with a change, and wait for its commit; whoever is called by
-        the loop itself is between two epochs. If none follows, nothing has been done."""
+        """Let the next epoch begin with a change, and wait for its commit. In the loop's own
+        thread the change is made at once. If no epoch follows, nothing has been done."""
         if threading.current_thread() is self._runs_in:
             return action()
         future = self._changes.ask(action)

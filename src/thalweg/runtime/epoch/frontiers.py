@@ -1,4 +1,4 @@
-"""How far each query may go in an epoch: from watermarks to frontiers."""
+"""How far each query advances in an epoch: from watermarks to frontiers."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Frontiers:
         return targets
 
     def _closing(self) -> dict[str, int]:
-        """Just past everything that has come; but what views still make is waited for."""
+        """Just past all rows that have arrived, once views have brought theirs."""
         targets = {}
         for name, plan in self._plans.items():
             query = self._state.queries[name]
@@ -107,7 +107,7 @@ class Frontiers:
         return any(self._is_filling(s) for s in plan.streams)
 
     def _closing_state(self, stream: str) -> StreamState:
-        """A view has been silent up to where its query has come: that time has been seen, too."""
+        """A view without rows up to its query's frontier has seen that time, too."""
         state = self._state.streams[stream]
         if view_query(stream) not in self._state.queries:
             return state

@@ -23,7 +23,7 @@ from thalweg.store.storage import Storage
 
 @dataclass(slots=True)
 class Taken:
-    """Rows that came with some entries, and how many of them were late or rejected."""
+    """Rows of some log entries, and how many of them were late or rejected."""
 
     rows: int = 0
     late: int = 0

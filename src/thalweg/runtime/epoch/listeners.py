@@ -14,8 +14,8 @@ _log = logging.getLogger("thalweg")
 class Listeners:
     """Called one after another, in the engine's thread. One that raises is left out from then on.
 
-    They may come and go while the engine runs, from any thread: the list is replaced, never
-    changed.
+    They may be added and removed while the engine runs, from any thread: the list is replaced,
+    never changed.
     """
 
     def __init__(self) -> None:

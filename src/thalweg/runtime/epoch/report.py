@@ -60,7 +60,7 @@ def tallies(state: EngineState) -> Tallies:
 
 
 def growth(before: Tallies, after: Tallies) -> Growth:
-    """What came in between, as fields of a report."""
+    """What was added in between, as fields of a report."""
     return {name: dict(after[name] - before[name]) for name in after}
 
 

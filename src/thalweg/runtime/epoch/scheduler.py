@@ -28,7 +28,7 @@ class Scheduler:
         self._past_rows = 0.0
 
     def choose(self, targets: Mapping[str, int], *, busy: bool, close: bool) -> dict[str, int]:
-        """The instants up to which queries go, at most to their targets."""
+        """The instants up to which queries advance, at most to their targets."""
         budget = math.inf if close else self._pace.budget(busy)
         reached, self._past_rows = sliced(targets, self._plans, self._state, budget)
         for name, until in reached.items():
@@ -47,8 +47,8 @@ def sliced(
     state: EngineState,
     rows: float,
 ) -> tuple[dict[str, int], float]:
-    """The instants up to which queries go in this epoch, at most to their targets, and about how
-    many rows of the past that takes."""
+    """The instants up to which queries advance in this epoch, at most to their targets, and about
+    how many rows of the past that takes."""
     found = dict(targets)
     left = rows
     used = 0.0

@@ -2,7 +2,7 @@
 
 Each epoch that takes rows in publishes one row per property of every entity: what happened in that
 epoch (`rows`, `emitted`, `evaluations`, `selectivity`, ...), and sizes as they stand
-(`state_bytes`, `kept_rows`, ...). It is published while somebody reads it, stamped with the
+(`state_bytes`, `kept_rows`, ...). It is published while a query reads it, stamped with the
 epoch's clock, and processed in the next epoch.
 """
 
@@ -111,7 +111,7 @@ class PropertyGrowth:
 
 
 class SystemStream:
-    """Publishes the engine's own properties, once somebody reads them."""
+    """Publishes the engine's own properties, once a query reads them."""
 
     def __init__(
         self, catalog: Catalog, state: EngineState, adaptation: Adaptation, intake: Intake

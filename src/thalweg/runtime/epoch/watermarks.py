@@ -1,4 +1,4 @@
-"""How far time has come: W per stream, F per query, closing and idleness.
+"""How far time has advanced: W per stream, F per query, closing and idleness.
 
 W is the largest event time in the log minus the lateness; F of a query is the least W of its
 streams and never falls. Clock readings enter only through `passing` (live engines), never through

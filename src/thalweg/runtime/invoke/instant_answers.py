@@ -157,7 +157,7 @@ class InstantAnswers:
         return known
 
     def _condition(self, committed: CommittedState, asked: Snapshot) -> Member:
-        """Who stands for its condition, if what it has let through is all there."""
+        """The member that stands for its condition, if all rows it matched are there."""
         member = self._conditions.get(asked.condition)
         cohort = None if member is None else committed.query(member.cohort)
         if member is None or cohort is None or cohort.behind:
@@ -206,7 +206,7 @@ class InstantAnswers:
         times: Mapping[str, tuple[str, int]],
         instant: int,
     ) -> pa.Table:
-        """What a join has let through: combinations all of whose rows lie in their windows."""
+        """Combinations that a join matched, those with all rows in their windows."""
         leaf, member = asked.plan.leaves[0], self._condition(committed, asked)
         columns = columns_of(leaf)
         streams = {s.alias: s.relation for s in asked.bound.scans}

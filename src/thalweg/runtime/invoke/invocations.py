@@ -28,7 +28,7 @@ class Readiness(Protocol):
         ...
 
     def catch_up(self, name: str) -> None:
-        """Let a query go through the past it has still to see."""
+        """Let a query process the past that it has not seen yet."""
         ...
 
 
@@ -50,7 +50,7 @@ class LiveReadiness:
             pass
 
     def is_behind(self, name: str) -> bool:
-        """Whether it has still to go through the past, and does."""
+        """Whether it still has to process the past, and runs."""
         query = self._queries.state(name)
         if not query.runs and query.definition.mode != P:  # a condition does not rest with it
             return False

@@ -32,7 +32,7 @@ OFTEN = 1.0
 
 
 class MaterializeModes:
-    """Modes of queries. `detach` lets one go on by itself, `may_rest` lets it become dormant."""
+    """Modes of queries. `detach` makes one run by its own plan, `may_rest` lets it be dormant."""
 
     def __init__(
         self,
@@ -204,7 +204,7 @@ class MaterializeModes:
     # -- auto --------------------------------------------------------------------------------
 
     def invoked(self, name: str) -> None:
-        """Somebody asks for its answer."""
+        """Count an invocation."""
         if name in self._looked_at:
             self._invoked[name] += 1
 
@@ -233,14 +233,14 @@ class MaterializeModes:
     # -- how far -----------------------------------------------------------------------------
 
     def is_uncommitted(self, name: str) -> bool:
-        """Whether it came, or changed, after the last commit: what is committed does not know."""
+        """Whether it was created or changed after the last commit."""
         query = self._state.known(name)
         known = CommittedState(self._committed()).query(name)
         mode = None if known is None else known.mode
         return query is not None and query.definition.mode != "" and mode != query.definition.mode
 
     def is_behind(self, name: str) -> bool:
-        """Whether it, or the condition it asks about, has still to go through the past. Answers
+        """Whether it, or the condition it asks about, still has to process the past. Answers
         are made from what is committed, so that counts."""
         committed = CommittedState(self._committed())
         known = committed.query(name)

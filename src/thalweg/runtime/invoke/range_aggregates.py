@@ -1,8 +1,8 @@
 """Aggregates without groups, over any window of what one condition lets through.
 
 There is a tree (`synopses/ranked_tree.py`) for each condition and each column that is aggregated,
-whoever asks and under whichever window. Trees are soft: what has come since is added when somebody
-asks, what has left the stream goes.
+for all queries and windows. Trees are soft: what has arrived since is added at an invocation, what
+has left the stream is removed.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class RangeAggregates:
         fetch: Fetch,
         known: tuple[int, int],
     ) -> _Ranks:
-        """The tree with everything that has come since the last time."""
+        """The tree with all rows that have arrived since the last time."""
         ranks = self._ranks.setdefault((condition, column), _Ranks())
         since, until = known
         if until > ranks.until:

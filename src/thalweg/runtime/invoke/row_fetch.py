@@ -116,7 +116,7 @@ class RowFetch:
         return found
 
     def _wanted(self, pack: Pack, member: int) -> Ints:
-        """Rows by who wants them, turned round once for a pack."""
+        """Rows by the member that wants them, inverted once for a pack."""
         key = ("wanted", pack.name)
         found = self.cache.derived(key)
         if found is None:

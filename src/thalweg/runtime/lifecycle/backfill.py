@@ -1,4 +1,4 @@
-"""How fast queries go through the past beside new rows, and whether an index finds it at once."""
+"""How fast queries process the past beside new rows, and whether an index finds it at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_ROWS = 200_000
 
 @dataclass(slots=True)
 class Pace:
-    """How many rows of the past an epoch goes through; learned from how long they took, unless it
+    """How many rows of the past an epoch processes; learned from how long they took, unless it
     is `fixed`.
 
     The place of the past is between epochs with new rows: within one, even few rows cost a step

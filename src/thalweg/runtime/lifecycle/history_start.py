@@ -1,4 +1,4 @@
-"""Where a query begins: how much of the past it sees, and from which instant on it speaks.
+"""Where a query begins: how much of the past it sees, and from which instant on it emits.
 
 A query that sees the past is an ordinary query whose frontier lies behind: it goes through what is
 kept, slice by slice, by the same steps as everything else, so that nothing is missed or seen twice
@@ -67,7 +67,7 @@ def beginning(
 
 
 def _after(stream: StreamState) -> int:
-    """The first instant of which no row has come yet."""
+    """The first instant of which no row has arrived yet."""
     return stream.max_ts + 1 if stream.rows else BEFORE_TIME
 
 
@@ -118,8 +118,8 @@ def passes_rows_on(plan: QueryPlan) -> bool:
 
 
 def _only_grows(window: WindowSpec | None) -> bool:
-    """Whether rows appear as they come and never leave: one that leaves may cancel one that comes
-    at the same instant."""
+    """Whether rows appear as they arrive and never leave: one that leaves may cancel one that
+    arrives at the same instant."""
     return isinstance(window, TimeWindow) and window.is_endless and window.slide is None
 
 

@@ -23,7 +23,7 @@ _interned = cache(lambda names: names)
 @dataclass(slots=True, eq=False)
 class Registered:
     """A registered query. Of one among very many the `bound` form is not kept, but made when
-    somebody asks (`QueryCatalog.bound`)."""
+    it is asked for (`QueryCatalog.bound`)."""
 
     name: str
     text: str
@@ -85,7 +85,7 @@ class QueryCatalog:
         return self.planner.physical(self.bound(name)) if found is None else found
 
     def remember(self, name: str, bound: BoundQuery | None) -> None:
-        """Keep the bound form of a query that is run by itself, or let it go."""
+        """Keep the bound form of a query that is run by itself, or forget it."""
         if name in self.queries:
             self.queries[name].bound = bound
 

@@ -126,17 +126,17 @@ class QueryRegistry:
         self._plans.forget(name)
 
     def pause(self, name: str) -> None:
-        """Let a query rest; what it has yet to see is kept for it."""
+        """Pause a query; what it has yet to see is kept for it."""
         query = self._state.queries[name]
         query.lifecycle = after(query.lifecycle, Event.PAUSE)
 
     def resume(self, name: str) -> None:
-        """Let a query that rests, or that had failed, go on where it stopped."""
+        """Resume a query that is paused or failed, where it stopped."""
         query = self._state.queries[name]
         query.lifecycle = after(query.lifecycle, Event.RESUME)
         query.progress.behind, query.progress.backfill = True, PUSH
 
     @property
     def is_behind(self) -> bool:
-        """Whether some query has still to go through the past."""
+        """Whether some query still has to process the past."""
         return any(q.progress.behind and q.runs for q in self._state.queries.values())

@@ -1,6 +1,6 @@
 """Views that keep what they emit: a query of its own, whose output is a stream for others.
 
-It is a point at which queries come and go: they read what was kept and then what comes, and neither
+Queries are added and dropped there: they read what was kept and then what arrives, and neither
 side is planned with the other. A view without RETAIN is materialised nowhere, one with it for as
 long as it says.
 """

@@ -45,8 +45,8 @@ def end_silence(
     storage: Storage,
     prefix: str,
 ) -> tuple[list[PackMeta], list[str]]:
-    """End the silence. What a new version differs by from what was put out so far (`outputs`), and
-    files that are superfluous then."""
+    """Windows are filled. By what a new version differs from what was put out so far (`outputs`),
+    and files that are superfluous then."""
     before = query.output
     pending = before.pending
     query.output = replace(before, pending=(), replaces=False)

@@ -18,7 +18,7 @@ runs: by its `own` plan, as a `member` of a cohort, or `dormant` behind a leader
 | settling: mode `none` or `p`, as far as the leader | | | own to dormant |
 | DROP | gone, refused while others read it | | |
 
-Under mode `c` a query is silent for ever: its answer is pending until somebody asks, and it is live
+Under mode `c` a query is silent for ever: its answer is pending until it is invoked, and it is live
 once it is not behind.
 """
 

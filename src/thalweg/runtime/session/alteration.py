@@ -55,13 +55,13 @@ class Alteration:
         self._registration = registration
 
     def pause(self, name: str) -> None:
-        """Let a query rest. What it has yet to see is kept for it: its streams' packs pile up."""
+        """Pause a query. What it has yet to see is kept for it: its streams' packs pile up."""
         name = self._queries.find(name).name
         self._placement.detach(name)
         self._registry.pause(name)
 
     def resume(self, name: str) -> None:
-        """Let a query that rests, or had failed, go on where it stopped: nothing is skipped."""
+        """Resume a query that is paused or failed where it stopped: nothing is skipped."""
         name = self._queries.find(name).name
         if self._placement.state_of(name).lifecycle.status in (PAUSED, FAILED):
             self._registry.resume(name)

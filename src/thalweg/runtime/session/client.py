@@ -39,7 +39,7 @@ def connect(path: str | Path) -> Client:
 
 @dataclass(slots=True)
 class Receipt:
-    """A request that is written down. It will be carried out even if nobody waits for it."""
+    """A request that is written down. It is carried out even if its result is not waited for."""
 
     storage: Storage
     request: control.Request

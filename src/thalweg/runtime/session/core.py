@@ -187,8 +187,8 @@ class EngineCore:
     @property
     def settlers(self) -> tuple[Settler, ...]:
         """What is settled between epochs, in this order: a query that changes its mode may share
-        other windows, members are written down before cohorts unite, and only what has come as far
-        as others rests or joins them."""
+        other windows, members are written down before cohorts unite, and only queries with equal
+        frontiers become dormant or members."""
         return (
             self.modes,
             self.window_stores,

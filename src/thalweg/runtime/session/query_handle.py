@@ -62,7 +62,7 @@ class Query:
 
     @property
     def bound(self) -> BoundQuery:
-        """Its logical plan; of one among very many it is made when somebody asks."""
+        """Its logical plan; of one among very many it is made when it is asked for."""
         return self._commands.bound(self.name)
 
     @property
@@ -117,11 +117,11 @@ class Query:
         return self._commands.coverage(self.name)
 
     def pause(self) -> None:
-        """Let it rest; what it has yet to see is kept for it."""
+        """Pause it; what it has yet to see is kept for it."""
         self._commands.manage("PAUSE", self.name)
 
     def resume(self) -> None:
-        """Go on where it stopped."""
+        """Resume it where it stopped."""
         self._commands.manage("RESUME", self.name)
 
     def drop(self) -> None:

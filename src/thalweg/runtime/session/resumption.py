@@ -20,7 +20,7 @@ def restore_objects(core: EngineCore, services: EngineServices) -> None:
 
 
 def resume_queries(core: EngineCore, callbacks: Mapping[str, Callback] | None = None) -> None:
-    """Let queries go on that nobody has registered again, once their streams are there."""
+    """Resume queries that were not registered again, once their streams are there."""
     _resume_shared(core)
     known = core.queries.queries
     for name, member in core.cohorts.by_name.items():
@@ -63,7 +63,7 @@ def _resume(core: EngineCore, name: str, text: str, callback: Callback | None) -
 
 
 def refuse_without(core: EngineCore, name: str, reads: Iterable[str]) -> None:
-    """Refuse to go on with a query whose streams or tables are not there."""
+    """Refuse to resume a query whose streams or tables are not there."""
     queries = core.state.queries
     missing = [r for r in reads if core.catalog.relation(r) is None and r not in queries]
     if missing:

@@ -96,7 +96,7 @@ class Session:
         return self.commands.handle(self.core.changes.between_epochs(admit))
 
     def resume(self, callbacks: Mapping[str, Callback] | None = None) -> None:
-        """Let the queries of an earlier run go on."""
+        """Resume the queries of an earlier run."""
         resume_queries(self.core, callbacks)
 
     def explain(self, query: str | Query) -> str:

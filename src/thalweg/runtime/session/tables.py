@@ -91,8 +91,8 @@ class Tables:
         self._catalog.tables.pop(name, None)
 
     def _plan_again(self, table: str) -> None:
-        """A table that begins to change is read in another way: answers that were made from it when
-        somebody asked are kept from now on."""
+        """A table that begins to change is read in another way: answers that were made from it at
+        invocations are kept from now on."""
         for name in self._queries.readers_of(table):
             known = self._state.known(name)
             if known is not None and known.works_on_demand:

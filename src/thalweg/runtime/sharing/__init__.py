@@ -1,1 +1,1 @@
-"""Queries that are run, kept or made to rest together."""
+"""What queries have in common: cohorts, window stores, dormant groups."""

@@ -26,7 +26,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 
 class CohortAdmission:
-    """Lets queries become members of cohorts, and go on by themselves again."""
+    """Makes queries members of cohorts, and lets them run by themselves again."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class CohortAdmission:
         return name in self._cohorts.by_name or name in self._away
 
     def detach(self, name: str) -> None:
-        """Let a member go on as a query of its own, from where it is."""
+        """Make a member a query of its own, from where it is."""
         if name in self._cohorts.by_name:
             self._detach(name)
         query = self._state.queries.get(name)
@@ -116,8 +116,8 @@ class CohortAdmission:
         self._queries.remember(name, bound)
 
     def settle(self) -> None:
-        """Let members that have left come back when they run as before. One that somebody follows
-        stays away: followers read its own output."""
+        """Make former members members again when they run as before, but not one with
+        followers: these read its own output."""
         coming = {}
         for name in list(self._away):
             query, known = self._state.queries.get(name), self._queries.queries.get(name)

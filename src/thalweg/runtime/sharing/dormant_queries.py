@@ -1,7 +1,7 @@
 """Queries that only answer when they are invoked are dormant between invocations.
 
-Those with the same windows over the same streams are a group: they come equally far, and the same
-rows are kept for them. One of them, the leader, goes with the epochs for all.
+Those with the same windows over the same streams are a group: they have the same frontier, and the
+same rows are kept for them. One of them, the leader, advances with the epochs for all.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class DormantQueries:
         self._candidates = {n: None for n, q in state.queries.items() if q.works_on_demand}
 
     def settle(self) -> None:
-        """Let those become dormant whose leader has come as far."""
+        """Make queries dormant that have the frontier of their leader."""
         for name in list(self._candidates):
             query = self._state.queries.get(name)
             if query is None or not query.works_on_demand or not query.runs:
@@ -73,7 +73,7 @@ class DormantQueries:
             self._queries.remember(name, None)
 
     def detach(self, name: str) -> None:
-        """Let a query go with the epochs, until it may be dormant again."""
+        """Make a query advance with the epochs, until it may be dormant again."""
         if name in self._state.dormant:
             self._wake(name)
         else:
@@ -104,7 +104,7 @@ class DormantQueries:
                 self._state.leaders[group] = heir
 
     def may_rest(self, name: str) -> None:
-        """It may become dormant when it has come as far as its leader."""
+        """It may become dormant when it has the frontier of its leader."""
         self._candidates[name] = None
 
     def drop(self, name: str) -> bool:
@@ -122,7 +122,7 @@ class DormantQueries:
 
 
 def group_of(plan: QueryPlan) -> str:
-    """Equal for plans whose queries come equally far, and for which the same rows are kept."""
+    """Equal for plans whose queries have the same frontier and need the same rows."""
     leaves = [(type(r).__name__, leaf.relation, leaf.window) for r, leaf in plan.stored_leaves]
     said = f"{leaves} {plan.windows}"
     return hashlib.blake2b(said.encode(), digest_size=8).hexdigest()

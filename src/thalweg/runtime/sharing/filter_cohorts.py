@@ -99,7 +99,7 @@ def memberships(
 
 @dataclass(slots=True)
 class _Coming:
-    """Members that come at one boundary, to one stream, with one wish for the past."""
+    """Members that are added at one boundary, to one stream, with one wish for the past."""
 
     plan: QueryPlan
     entries: list[Entry] = field(default_factory=list)
@@ -138,7 +138,7 @@ class FilterCohorts:
         return self._state.of_kind(self.kind)
 
     def resume(self) -> None:
-        """Let the cohorts of an earlier run go on, once their streams are there."""
+        """Resume the cohorts of an earlier run, once their streams are there."""
         for cohort, query in self.cohorts():
             if cohort not in self._plans:
                 plan = self._cohort_plan(about_of(query), query.definition.text)
@@ -168,7 +168,7 @@ class FilterCohorts:
         return member
 
     def settle(self) -> None:
-        """Write down who came; let cohorts that have come equally far become one."""
+        """Write new members into rolls; unite cohorts with equal frontiers."""
         coming, self._coming = self._coming, {}
         for (about, history), one in coming.items():
             entries = [e for e in one.entries if e.name in self.by_name]
@@ -180,7 +180,7 @@ class FilterCohorts:
     def _found(
         self, about: str, history: str | None, plan: QueryPlan, entries: list[Entry]
     ) -> None:
-        """A cohort of those that came together."""
+        """A cohort of members that were added together."""
         cohort = Cohort(about, entries[0].id)
         name = cohort_query(self.kind, about, cohort.number)
         text = entries[0].text
@@ -199,7 +199,7 @@ class FilterCohorts:
         self._plans.residuals.setdefault(cohort, {}).update({str(e): e for e in rest})
 
     def take_back(self, coming: Iterable[tuple[str, StandingFilter]]) -> None:
-        """Queries that have left and now go with the first cohort of their stream again."""
+        """Make former members members of the first cohort of their stream again."""
         entries: dict[str, list[Entry]] = {}
         for name, found in coming:
             cohort = self._first(found.stream) or self._founded_by(name, found.stream)
@@ -218,7 +218,7 @@ class FilterCohorts:
                 self._registry.hand_over(entry.name)
 
     def _founded_by(self, name: str, about: str) -> str:
-        """A cohort that has come as far as a query, which may be its first member."""
+        """A cohort with the frontier of a query, which may be its first member."""
         query, number = self._state.queries[name], self._number()
         text, cohort = query.definition.text, cohort_query(self.kind, about, number)
         own = query.as_far(Definition(text, created=text, kind=self.kind))
@@ -275,7 +275,7 @@ class FilterCohorts:
             self._left.add(about)
 
     def _forget_results(self) -> None:
-        """The results of a stream go with the last of those that were ever members."""
+        """The results of a stream are dropped with the last of its former members."""
         left, self._left = self._left, set()
         if left:
             wanted = {about_of(q) for _, q in self.cohorts()}

@@ -33,7 +33,7 @@ class Placement:
         self._dormant = dormant
 
     def detach(self, name: str) -> None:
-        """Let a query that is run with others go on by its own plan, from where it is."""
+        """Make a query that is run with others run by its own plan, from where it is."""
         self._admission.detach(name)
         self._dormant.detach(name)
 

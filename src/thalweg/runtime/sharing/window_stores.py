@@ -1,9 +1,9 @@
 """Queries whose windows over the order of a stream hold nearly the same rows hold them once.
 
-A *store* has the rows of the window that reaches furthest, as of an instant that all who share it
-have passed; what came since is in the stream's packs anyhow. A query that shares it has a *stub*:
-which of its slots is in which store. Stores are made, joined and left between epochs, without a
-copy where that is possible; who shares what changes no row.
+A *store* has the rows of the window that reaches furthest, as of an instant that all queries that
+share it have passed; what arrived since is in the stream's packs anyhow. A query that shares it has
+a *stub*: which of its slots is in which store. Stores are made, joined and left between epochs,
+without a copy where that is possible; sharing changes no row.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class WindowStores:
         return min(found, default=None)
 
     def tasks(self) -> list[KeepTask]:
-        """Stores to bring forward: where half as much has come since as they hold. So what is
-        rewritten is paid for by what came."""
+        """Stores to bring forward: where half as much has arrived since as they hold. So what is
+        rewritten is paid for by what arrived."""
         found = []
         for key, stubs in self._by_store().items():
             if len(stubs) < len(self._sharing(key)):
@@ -153,7 +153,7 @@ class WindowStores:
         return [q for q in queries for shared in q.operators.shared_slots.values() if shared == key]
 
     def _dissolve(self) -> None:
-        """Stores with nobody, or with one query that might as well have the rows itself."""
+        """Drop stores of no query, or of one that might as well have the rows itself."""
         by_store = self._by_store()
         for key in list(self._state.window_stores):
             stubs = by_store.get(key, [])
@@ -165,7 +165,7 @@ class WindowStores:
 
     def _gather(self, key: str, windows: list[StoredWindow]) -> None:
         """Put windows into the store, which is founded by the one that is furthest behind, of
-        those that somebody can share with."""
+        those that another can share with."""
         if key not in self._state.window_stores:
             windows = sorted(windows, key=lambda w: (self._frontier(w), -w.reach))
             while windows and not any(self._can_share(windows[0], w) for w in windows[1:]):
@@ -185,8 +185,8 @@ class WindowStores:
         return other.reach <= first.reach and not self._far(other, low, high)
 
     def _fold(self, window: StoredWindow, store: WindowStore, frontiers: list[int]) -> None:
-        """Let a window into a store: it has the rows, or brings them for all the others, who have
-        come to these frontiers."""
+        """Let a window into a store: it has the rows, or brings them for all the others, which have
+        these frontiers."""
         frontier = self._frontier(window)
         if self._far(window, min(frontier, store.frontier), max(frontier, *frontiers)):
             return
@@ -268,7 +268,7 @@ class WindowStores:
         return sum(p.rows for p in self._packs(window) if p.max_ts >= low and p.min_ts < high)
 
     def _task(self, key: str, stubs: Sequence[StoredWindow], until: int) -> KeepTask:
-        """What brings a store forward, as far as those who share it reach."""
+        """What brings a store forward, as far as the windows that share it reach."""
         store, one = self._state.window_stores[key], stubs[0]
         reach = max(s.reach for s in stubs)
         leaf = replace(one.leaf, window=reaching(one.window, reach))
@@ -314,7 +314,7 @@ def _beginning(stream: str, query: QueryState) -> str:
 
 
 def _is_steady(query: QueryState) -> bool:
-    """Whether it goes on from epoch to epoch with the rows that come."""
+    """Whether it advances from epoch to epoch with the rows that arrive."""
     return (
         query.runs
         and not query.works_on_demand

@@ -1,6 +1,6 @@
 """The clock of the driver: the wall clock, except that it never goes back.
 
-Arrival times, silence and the age of results are told by it. When somebody sets the machine's clock
+Arrival times, silence and the age of results are told by it. When the machine's clock is set
 back, it goes on at the pace of time from where it was.
 """
 

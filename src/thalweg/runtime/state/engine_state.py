@@ -27,9 +27,9 @@ class EngineState:
     clock). `identity` tells engines apart that write to the same place; `controlled` says how
     requests of other processes ended that have not been answered yet; members of cohorts are
     numbered by `next_member`. Dormant queries are not among the `queries`; `leaders` stand for
-    them, by group, and those that fell asleep, woke or went since the last commit are
-    `dormant_changed`. Members that had left and came back have their earlier memberships in
-    `returned`."""
+    them, by group, and those that became dormant or ceased to be since the last commit
+    are `dormant_changed`. Members that had left and are members again have their earlier
+    memberships in `returned`."""
 
     epoch: int = 0
     next_seq: int = 0
@@ -111,7 +111,7 @@ class EngineState:
         return self.queries.get(name) if query is None else self._as_awake(query)
 
     def dormant_as_awake(self, name: str) -> QueryState:
-        """A dormant query has come as far as its leader."""
+        """A dormant query, with the frontier of its leader."""
         return self._as_awake(self.dormant[name])
 
     def _as_awake(self, query: QueryState) -> QueryState:

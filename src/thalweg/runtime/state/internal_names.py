@@ -1,4 +1,4 @@
-"""Names of queries that nobody has registered: those of views with RETAIN and cohorts.
+"""Names of internal queries: those of views with RETAIN and cohorts.
 
 They are made here and nowhere taken apart: what a query is, its state says. Only output may be
 left of members whose cohort is gone, so of its owner the name tells the kind.

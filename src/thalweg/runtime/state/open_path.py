@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from filelock import lock_descriptor, unlock_descriptor
 
 from thalweg.errors import PathError, PathInUse
 from thalweg.runtime.state.clock import not_before
@@ -44,16 +45,14 @@ def hold(storage: Storage) -> Any:
 
 def _locked(storage: LocalStorage, mode: str) -> Any:
     lock = Path(storage.root, LOCK).open(mode)  # noqa: SIM115 - held for our lifetime
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not lock_descriptor(lock.fileno(), blocking=False):
         lock.seek(0)
         owner = lock.read().strip() or "unknown"
         lock.close()
         raise PathInUse(
             f"{storage.root} is in use by process {owner}",
             remedy="stop that engine first, or use another path",
-        ) from None
+        )
     return lock
 
 
@@ -62,7 +61,7 @@ def release(lock: Any) -> None:
         with contextlib.suppress(OSError):
             if lock.writable():
                 lock.truncate(0)  # an owner that is named and alive is at work
-            fcntl.flock(lock, fcntl.LOCK_UN)
+            unlock_descriptor(lock.fileno())
             lock.close()
 
 

@@ -96,7 +96,7 @@ class Progress:
         return dict(zip(_PROGRESS, self._all, strict=True))
 
     def since(self, before: Json) -> Json:
-        """The JSON of a query that has at most come further since it was `before`."""
+        """The JSON of a query of which at most the progress has changed since `before`."""
         frontier, delivered, start, behind, backfill = now = self._all
         if _progress_in(before) == now:
             return before
@@ -222,7 +222,7 @@ class QueryState:
         )
 
     def as_far(self, definition: Definition) -> QueryState:
-        """Another query that has seen the same and come as far."""
+        """Another query that has seen the same and has the same frontier."""
         seen = replace(self.history, silent_until=BEFORE_TIME, had_rows=False)
         own = Progress(self.progress.frontier, start=self.progress.start)
         own.behind = self.progress.behind
@@ -232,8 +232,8 @@ class QueryState:
     # -- as JSON -----------------------------------------------------------------------------
 
     def to_json(self, before: Json | None = None) -> Json:
-        """`before` is what it was at the last commit: most of many queries have at most come
-        further since then."""
+        """`before` is what it was at the last commit: of most of many queries at most the
+        progress has changed since then."""
         values = (
             self.definition, self.lifecycle, self.history, self.operators, self.output,
             self.limits, self.sharing,

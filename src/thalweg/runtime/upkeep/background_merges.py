@@ -1,6 +1,6 @@
 """Merges of large packs, and writing what has become cold, beside the epochs.
 
-A merge of millions of rows takes as long as many epochs; nobody has to wait for it. It is begun in
+A merge of millions of rows takes as long as many epochs; no epoch waits for it. It is begun in
 one epoch and taken over by a later one, if its packs are still there by then.
 """
 

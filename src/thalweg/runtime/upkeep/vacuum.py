@@ -93,7 +93,7 @@ class VacuumPlan:
 
 
 def plan_vacuum(storage: Storage, results_before: int | None, clock: int) -> VacuumPlan:
-    """Look at a path nobody is working on; results committed before an instant are given up."""
+    """Look at a path that no engine works on; results committed before an instant are given up."""
     epoch, before = manifest.load(storage)
     state, forgotten = EngineState.from_json(before), Forgotten({}, ())
     results: set[str] = set()
