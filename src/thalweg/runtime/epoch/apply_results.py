@@ -23,7 +23,7 @@ from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.internal_names import members_output
 from thalweg.runtime.state.outputs import Outputs
 from thalweg.runtime.state.pending_files import PendingFiles
-from thalweg.runtime.state.query_state import QueryState
+from thalweg.runtime.state.query_state import OperatorState, QueryState
 from thalweg.runtime.upkeep.background_merges import Merged
 from thalweg.runtime.upkeep.upkeep import Upkeep
 from thalweg.store.packs import PackMeta
@@ -124,10 +124,8 @@ class ApplyResults:
         elif rejects:
             described = (*query.output.rejects, *(p.to_json() for p in rejects))
             query.output = replace(query.output, rejects=described)
-        query.operators = replace(
-            query.operators,
-            slots=self._slots(query, results),
-            counts=_counts(query, results),
+        query.operators = OperatorState(
+            self._slots(query, results), query.operators.shared_slots, _counts(query, results)
         )
         self._learn(epoch, name, query, results)
         return self._put(epoch, name, query, packs)

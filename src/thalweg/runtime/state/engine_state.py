@@ -10,7 +10,7 @@ from typing import Any
 from thalweg.runtime.state.earlier_formats import LAYOUT, in_layout_of_today
 from thalweg.runtime.state.field_readers import packs
 from thalweg.runtime.state.query_state import Described, QueryState
-from thalweg.runtime.state.serialization import Json, plain
+from thalweg.runtime.state.serialization import Json
 from thalweg.runtime.state.stream_state import StreamState, WindowStore
 from thalweg.store.packs import PackMeta
 
@@ -64,9 +64,12 @@ class EngineState:
             "layout": LAYOUT,
             "identity": self.identity,
             **{name: getattr(self, name) for name in _NUMBERS},
-            **{name: plain(getattr(self, name)) for name in _MAPPINGS},
+            **{name: dict(getattr(self, name)) for name in _PLAIN},
+            "streams": {n: s.to_json() for n, s in self.streams.items()},
+            "window_stores": {k: s.to_json() for k, s in self.window_stores.items()},
             "tables": {n: [p.to_json() for p in ps] for n, ps in self.tables.items()},
-            "outputs": dict(self.outputs),
+            "groups": {k: dict(g) for k, g in self.groups.items()},
+            "returned": {n: list(m) for n, m in self.returned.items()},
             "versions": {n: [list(v) for v in vs] for n, vs in self.versions.items()},
             "queries": {n: q.to_json(known.get(n)) for n, q in self.queries.items()},
             "dormant": self._dormant_to_json(before),
@@ -152,7 +155,3 @@ def _described(query: QueryState) -> Iterator[Described]:
 
 _NUMBERS = ("epoch", "next_seq", "clock", "incarnation", "next_member")
 _PLAIN = ("outputs", "definitions", "sources", "clocks", "controlled", "leaders")
-_MAPPINGS = (
-    "streams", "definitions", "sources", "groups", "clocks", "controlled", "window_stores",
-    "leaders", "returned",
-)  # fmt: skip

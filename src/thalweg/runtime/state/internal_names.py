@@ -28,4 +28,6 @@ def cohort_query(kind: str, about: str, number: int) -> str:
 
 def kind_of_output(owner: str) -> str:
     """Whose output it is: that of a query, of members, or of conditions."""
+    if not owner.startswith(RESERVED):
+        return QUERY
     return next((k for k, p in _PREFIXES.items() if owner.startswith(p)), QUERY)

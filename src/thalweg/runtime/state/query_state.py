@@ -238,11 +238,16 @@ class QueryState:
             self.definition, self.lifecycle, self.history, self.operators, self.output,
             self.limits, self.sharing,
         )  # fmt: skip
-        if before is not None and before is self._json and values == self._values:
-            found = self.progress.since(before)
-        else:
+        if before is None or before is not self._json:
             found = {k: v for value in values for k, v in serialization.to_json(value).items()}
             found |= self.progress.to_json()
+        elif values == self._values:
+            found = self.progress.since(before)
+        else:
+            found = {**before, **self.progress.to_json()}
+            for value, old in zip(values, self._values, strict=True):
+                if value is not old:
+                    serialization.update(found, value)
         self._json, self._values = found, values
         return found
 

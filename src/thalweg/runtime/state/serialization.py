@@ -6,7 +6,7 @@ very many queries. A field whose JSON is not its value has a reader in its metad
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, astuple, fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -19,26 +19,35 @@ READ = "read"
 def to_json(value: Any) -> Json:
     """The fields of a dataclass that differ from their defaults."""
     found: Json = {}
+    update(found, value)
+    return found
+
+
+def update(found: Json, value: Any) -> None:
+    """Write a dataclass over what it was before in `found`."""
     kind: Any = type(value)
     for name, default in _defaults(kind):
         own = getattr(value, name)
         if own is not default and own != default:
             found[name] = plain(own)
-    return found
+        else:
+            found.pop(name, None)
 
 
-def from_json(kind: type[T], data: Mapping[str, Any]) -> T:
+def from_json(kind: Callable[..., T], data: Mapping[str, Any]) -> T:
     """A dataclass from those of its fields that are there; other keys are not looked at."""
-    made: Any = kind
-    return kind(**{n: read(data[n]) for n, read in _readers(made) if n in data})
+    return kind(**{n: read(data[n]) for n, read in _readers(kind) if n in data})
 
 
 def plain(value: Any) -> Any:
     """A value as JSON types. Lists are JSON already (see `Described`)."""
-    if isinstance(value, tuple):
+    kind = type(value)
+    if kind in _ATOMS:
+        return value
+    if kind is tuple:
         return [plain(v) for v in value]
-    if isinstance(value, Mapping):
-        return {k: plain(v) for k, v in value.items()}
+    if kind is dict:
+        return {k: v if type(v) in _ATOMS else plain(v) for k, v in value.items()}
     if hasattr(value, "to_json"):
         return value.to_json()
     if is_dataclass(value) and not isinstance(value, type):
@@ -46,12 +55,15 @@ def plain(value: Any) -> Any:
     return value
 
 
+_ATOMS = frozenset((int, str, bool, float, list, type(None)))
+
+
 def _written(kind: Any) -> list[Field[Any]]:
     return [f for f in fields(kind) if not f.name.startswith("_")]
 
 
 @cache
-def _defaults(kind: Hashable) -> list[tuple[str, Any]]:
+def _defaults(kind: Any) -> list[tuple[str, Any]]:
     return [(f.name, _default(f)) for f in _written(kind)]
 
 
@@ -60,7 +72,7 @@ def _default(field: Field[Any]) -> Any:
 
 
 @cache
-def _readers(kind: Hashable) -> list[tuple[str, Callable[[Any], Any]]]:
+def _readers(kind: Any) -> list[tuple[str, Callable[[Any], Any]]]:
     return [(f.name, f.metadata.get(READ, _same)) for f in _written(kind)]
 
 

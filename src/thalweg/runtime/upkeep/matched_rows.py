@@ -9,7 +9,7 @@ from thalweg.exec.frame import BEFORE_TIME
 from thalweg.exec.many.merging import MergeSetsTask
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.state.engine_state import EngineState
-from thalweg.runtime.state.internal_names import kind_of_output, members_output
+from thalweg.runtime.state.internal_names import members_output
 from thalweg.runtime.state.output_keys import epochs_of, owner_of
 from thalweg.runtime.state.query_state import CONDITIONS
 from thalweg.runtime.upkeep.compaction import runs_of_one_tier
@@ -44,7 +44,8 @@ def merges_of_matched(
 
 
 def _keys(state: EngineState) -> list[str]:
-    return [key for key in state.outputs if kind_of_output(key) == CONDITIONS]
+    prefix = members_output(CONDITIONS, "")
+    return [key for key in state.outputs if key.startswith(prefix)]
 
 
 def _place(key: str) -> tuple[str, tuple[int, int]]:
