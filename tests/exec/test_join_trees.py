@@ -33,7 +33,7 @@ def test_every_tree_gives_the_same_rows(part: int, monkeypatch: pytest.MonkeyPat
             runner = load(Runner(epochs=6), case)
             query = runner.query(case.sql, name="q")
             plans = runner.core.plans
-            plans["q"] = with_tree(plans["q"], 0, tree)
+            plans.replace("q", with_tree(plans["q"], 0, tree))
             runner.core.adaptation.queries.clear()  # nobody else changes the plan
             assert plans["q"].blocks[0].subresults or "table" in case.features
             runner.run()
@@ -56,7 +56,7 @@ def test_trees_can_be_switched_while_they_run() -> None:
         trees.append(tuple(range(len(query.plan.leaves))))
 
         def epoch(*given: object, **how: bool) -> object:
-            plans["q"] = with_tree(plans["q"], 0, rng.choice(trees))  # noqa: B023
+            plans.replace("q", with_tree(plans["q"], 0, rng.choice(trees)))  # noqa: B023
             return usual(*given, **how)  # type: ignore[arg-type] # noqa: B023
 
         runner.epoch = epoch  # type: ignore[assignment, method-assign]

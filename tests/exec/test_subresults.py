@@ -36,7 +36,7 @@ def streamed(rows: list[tuple[int, ...]], columns: str) -> list[pa.Table]:
 
 def keep(runner: Runner, query: Query, spans: list[Span]) -> None:
     plans = runner.core.plans
-    plans[query.name] = with_spans(plans[query.name], 0, spans)
+    plans.replace(query.name, with_spans(plans[query.name], 0, spans))
     runner.core.adaptation.queries.clear()  # nobody else changes the plan
 
 
@@ -125,6 +125,6 @@ def chosen(runner: Runner, query: Query, rng: Random, buckets: int) -> list[Span
             if compatible([*spans, span]):
                 spans.append(span)
         if spans:
-            plans["q"] = plan
+            plans.replace("q", plan)
             return spans
     return []

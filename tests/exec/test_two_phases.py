@@ -41,7 +41,7 @@ def run(order: tuple[int, ...], hits: dict[str, float]) -> tuple[list[Any], dict
         runner.stream(name, table)
     query = runner.query(STAR, name="q")
     plans = runner.core.plans
-    plans["q"] = runner.core.planner.physical(query.bound, Orders((), (order, (), (), ())))
+    plans.replace("q", runner.core.planner.physical(query.bound, Orders((), (order, (), (), ()))))
     runner.core.adaptation.queries.clear()  # nobody else changes the plan
     runner.run()
     rows = sorted(map(str, query.results().to_pylist()))

@@ -416,7 +416,9 @@ class TimeLeaf:
             found = frame.slice(int(rows[0]), int(rows[-1]) + 1)
         if columns is None:
             return found
-        number = self.ctx.cache.number_of(pack.name)
+        number = None  # a pack that is numbered is remembered for ever
+        if self.leaf.full(REFERENCE) in columns:
+            number = self.ctx.cache.number_of(pack.name)
         return with_tracks(found, self.leaf, self.window, columns, pack.ts, number, rows)
 
     def at(self, references: Ints, columns: frozenset[str]) -> Frame:
@@ -454,18 +456,17 @@ def with_tracks(
     window: TimeWindow | None,
     columns: frozenset[str],
     ts: Ints,
-    pack: int,
+    pack: int | None,
     rows: Ints,
 ) -> Frame:
     """Where rows of a numbered pack are and how long they live, as columns, if they are wanted."""
     for track in TRACKS:
         name = leaf.full(track)
         if name in columns:
-            found = (
-                pack << ROW_BITS | rows
-                if track == REFERENCE
-                else _lifetime(track, window, ts, rows)
-            )
+            if track == REFERENCE and pack is not None:
+                found = pack << ROW_BITS | rows
+            else:
+                found = _lifetime(track, window, ts, rows)
             frame = frame.merged({name: Vector(BIGINT, found)})
     return frame
 

@@ -32,8 +32,8 @@ class Subquery(ABC):
 def _operator(symbol: str, doc: str | None = None) -> Callable[[Expression, Operand], Expression]:
     """The method that an infix operator is."""
 
-    def operator(left: Expression, right: Operand) -> Expression:
-        return _infix(symbol, left, right)
+    def operator(self: Expression, other: Operand) -> Expression:
+        return _infix(symbol, self, other)
 
     operator.__doc__ = doc
     return operator
@@ -42,8 +42,8 @@ def _operator(symbol: str, doc: str | None = None) -> Callable[[Expression, Oper
 def _reflected(symbol: str) -> Callable[[Expression, Operand], Expression]:
     """The same, if what stands before it is a plain value."""
 
-    def operator(right: Expression, left: Operand) -> Expression:
-        return _infix(symbol, left, right)
+    def operator(self: Expression, other: Operand) -> Expression:
+        return _infix(symbol, other, self)
 
     return operator
 
@@ -85,8 +85,6 @@ class Expression:
     __gt__ = _operator(">")
     __ge__ = _operator(">=")
     same_as = _operator("<=>", "`<=>`: equal, NULL being equal to NULL.")
-    like = _operator("LIKE", "`%` stands for any text, `_` for any character.")
-    rlike = _operator("RLIKE", "Whether a regular expression is found in the text.")
 
     def is_null(self) -> Expression:
         return Expression(exp.Is(this=_operand(self, BITS), expression=exp.Null()))
@@ -119,6 +117,14 @@ class Expression:
         """From `low` to `high`, both included."""
         low_node, high_node = _operand(low, BITS), _operand(high, BITS)
         return Expression(exp.Between(this=_operand(self, BITS), low=low_node, high=high_node))
+
+    def like(self, pattern: Operand) -> Expression:
+        """`%` stands for any text, `_` for any character."""
+        return _infix("LIKE", self, pattern)
+
+    def rlike(self, pattern: Operand) -> Expression:
+        """Whether a regular expression is found in the text."""
+        return _infix("RLIKE", self, pattern)
 
     # -- boolean -----------------------------------------------------------------------------
 

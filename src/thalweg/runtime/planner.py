@@ -85,13 +85,9 @@ class Planner:
             if own is not None:
                 views[name] = own
 
-    def current(self, planned: Planned) -> Planned:
-        """The same, planned again if a name it was made from stands for something else by now."""
-        if all(self.catalog.relation(n) == r for n, r in planned.reads.items()):
-            return planned
-        return self.planned(
-            planned.name, planned.query, planned.text, planned.script, planned.altered
-        )
+    def is_current(self, planned: Planned) -> bool:
+        """Whether all names it was made from still stand for the same."""
+        return all(self.catalog.relation(n) == r for n, r in planned.reads.items())
 
     def check(self, query: ast.Query, text: str) -> frozenset[str]:
         """Refuse a query that cannot be bound; the names it was made from."""

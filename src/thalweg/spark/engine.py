@@ -94,6 +94,7 @@ class Engine(AbstractContextManager["Engine"]):
             )
         except BaseException:
             self._home.release()
+            self._home.remove_temporary()
             raise
         self.parallelism = config.parallelism or self.spark.sparkContext.defaultParallelism
         sweep(storage, state)
@@ -281,10 +282,11 @@ class Engine(AbstractContextManager["Engine"]):
             self.stop()
         finally:
             self._executor.close()
+            self._home.release()
             if self._own_spark:
                 self.spark.stop()
                 spark_log().unlink(missing_ok=True)
-            self._home.release()
+            self._home.remove_temporary()
 
     def __exit__(
         self,

@@ -25,8 +25,11 @@ class WorkingPath:
         self._lock = claim(self.storage)
 
     def release(self) -> None:
-        """Let others have it; a temporary one is removed."""
+        """Let others have it."""
         release(self._lock)
         self._lock = None
+
+    def remove_temporary(self) -> None:
+        """Remove the path, if it was not given."""
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)

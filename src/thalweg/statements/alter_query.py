@@ -41,6 +41,7 @@ class AlterQuery:
 
     def _set_options(self, on: Services, script: str) -> None:
         """Options that steer how a query runs, set while it runs."""
+        on.queries.text(self.name)  # refused first, if there is none
         changes = checked_options(self.options, script, self.at)
         fixed = [name for name in changes if name not in LIVE_OPTIONS]
         if fixed:

@@ -27,7 +27,7 @@ from thalweg.runtime.session.session import Callback, Query, Session
 from thalweg.runtime.settings import Settings
 from thalweg.runtime.sources.pack_rows import IngestPlan, ingest_table
 from thalweg.runtime.sources.python_arguments import Duration, arrow_fields, make_stream, normalized
-from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.open_path import committed_state
 from thalweg.statements import LANGUAGE, Language
 from thalweg.store import manifest
 from thalweg.store.log import LogEntry, commit_entry
@@ -97,9 +97,7 @@ class Runner:
         self.session = Session(self.core)
 
     def _opened(self, catalog: Catalog) -> EngineCore:
-        epoch, saved = manifest.load(self.storage)
-        state = EngineState.from_json(saved)
-        state.epoch = epoch
+        state = committed_state(self.storage)
         state.incarnation += 1
         settings = Settings(tasks=self.buckets, strict=self.strict)
         if self.share_from is not None:

@@ -46,22 +46,23 @@ class Changes:
                 return action()
 
     def committed(self, action: Callable[[], T]) -> T:
-        """The same, and committed when this returns, also what was done before an error."""
-        try:
-            return self.between_epochs(action)
-        finally:
-            if not self.is_running:
-                self._coordinator.save(self._clock())
+        """The same, and committed when this returns."""
+        result = self.between_epochs(action)
+        if not self.is_running:
+            self._coordinator.save(self._clock())
+        return result
 
     def commit(self) -> None:
         """Commit what has been changed."""
         self.committed(lambda: None)
 
-    def let_pass(self) -> bool:
-        """Let an epoch without new rows pass, or wait for one; whether another may bring more."""
-        if self.is_running:
-            time.sleep(PATIENCE)
-            return True
+    def wait(self) -> bool:
+        """Wait a little for the driver's epochs; whether there may be more of them."""
+        time.sleep(PATIENCE)
+        return self.is_running
+
+    def run_epoch(self) -> bool:
+        """Run an epoch without new rows, where there is no driver; whether it did anything."""
         if self._coordinator.epoch([], clock=self._state.clock) is not None:
             return True
         self._coordinator.save(self._state.clock)

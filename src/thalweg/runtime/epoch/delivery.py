@@ -91,6 +91,10 @@ class Delivery:
                 query.name, type(error).__name__, error,
             )  # fmt: skip
 
+    def begin_run(self) -> None:
+        """What failed in an earlier run is tried afresh."""
+        self._troubles.clear()
+
     def failure(self, name: str) -> str | None:
         trouble = self._troubles.get(name)
         return None if trouble is None else f"{type(trouble.error).__name__}: {trouble.error}"
@@ -98,6 +102,8 @@ class Delivery:
     def raise_trouble(self) -> None:
         """After the last attempt of a run that ends."""
         for name, trouble in self._troubles.items():
+            if name not in self._queries.queries:
+                continue
             raise SinkFailed(
                 f"the output of query {name} could not be handed over: "
                 f"{type(trouble.error).__name__}: {trouble.error}",

@@ -44,9 +44,11 @@ class LiveReadiness:
         self._modes.invoked(name)
 
     def catch_up(self, name: str) -> None:
+        # who waits for a driver does not go on without it: others may use the engine then
+        advance = self._changes.wait if self._changes.is_running else self._changes.run_epoch
         if self._modes.is_uncommitted(name):
             self._changes.commit()
-        while self.is_behind(name) and self._changes.let_pass():
+        while self.is_behind(name) and advance():
             pass
 
     def is_behind(self, name: str) -> bool:

@@ -76,7 +76,10 @@ class QueryCatalog:
 
     def bound(self, name: str) -> BoundQuery:
         """Its logical plan."""
-        query = self.queries[name]
+        return self.bound_of(self.queries[name])
+
+    def bound_of(self, query: Registered) -> BoundQuery:
+        """The logical plan of a query that may have been dropped."""
         return self.planner.bind(query.text) if query.bound is None else query.bound
 
     def plan(self, name: str) -> QueryPlan:

@@ -14,7 +14,7 @@ from thalweg.exec.frame import BEFORE_TIME
 from thalweg.plan.logical import TimeWindow
 from thalweg.plan.physical import Block, QueryPlan
 from thalweg.runtime.lifecycle.transitions import Event, after
-from thalweg.runtime.lifecycle.window_reach import needed_since
+from thalweg.runtime.lifecycle.window_reach import needed_by_stream
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.query_state import Limits, QueryState
 from thalweg.store.packs import PackMeta
@@ -43,19 +43,13 @@ def state_of(plan: QueryPlan, query: QueryState, state: EngineState) -> int:
 
 def _reach(plan: QueryPlan, query: QueryState, state: EngineState) -> dict[str, list[PackMeta]]:
     """Per stream the packs that hold rows the query has gone through and still needs."""
-    lows: dict[str, int] = {}
-    for reading in plan.readings:
-        for leaf in reading.leaves:
-            if leaf.is_stored and not leaf.is_table:
-                low = needed_since(reading, leaf, query)
-                lows[leaf.relation] = min(lows.get(leaf.relation, low), low)
     return {
         stream: [
             p
             for p in state.seen_by(query, stream)
             if p.max_ts >= low and p.min_ts < query.progress.frontier
         ]
-        for stream, low in lows.items()
+        for stream, low in needed_by_stream(plan, query).items()
     }
 
 

@@ -5,8 +5,17 @@ from __future__ import annotations
 from thalweg.exec import windows
 from thalweg.exec.frame import BEFORE_TIME
 from thalweg.plan.logical import TimeWindow
-from thalweg.plan.physical import Leaf, Reading, Sequenced
+from thalweg.plan.physical import Leaf, QueryPlan, Reading, Sequenced
 from thalweg.runtime.state.query_state import QueryState
+
+
+def needed_by_stream(plan: QueryPlan, query: QueryState) -> dict[str, int]:
+    """Per stream the event time before which all rows are out of the query's reach."""
+    found: dict[str, int] = {}
+    for reading, leaf in plan.stored_leaves:
+        since = needed_since(reading, leaf, query)
+        found[leaf.relation] = min(found.get(leaf.relation, since), since)
+    return found
 
 
 def needed_since(reading: Reading, leaf: Leaf, query: QueryState) -> int:

@@ -15,9 +15,9 @@ from thalweg.exec.many.roll import NAME
 from thalweg.runtime.results.described_schema import read_schema
 from thalweg.runtime.results.read_stable import read_stable
 from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.open_path import committed_state
 from thalweg.runtime.state.output_keys import epochs_of, keys_of
 from thalweg.runtime.state.query_state import QueryState
-from thalweg.store import manifest
 from thalweg.store.packs import PackMeta, with_times
 from thalweg.store.storage import Storage
 
@@ -76,7 +76,7 @@ class Results:
             )
 
     def _state(self) -> tuple[EngineState, QueryState]:
-        state = read_stable(lambda: EngineState.from_json(manifest.load(self.storage)[1]))
+        state = read_stable(lambda: committed_state(self.storage))
         known = state.known(self.query)
         if known is not None and known.definition.mode:
             raise ConfigError(

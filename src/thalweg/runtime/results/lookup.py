@@ -17,7 +17,9 @@ the columns that it takes from that."""
 class QueryLookup(Protocol):
     """Registered queries by name, however they are run."""
 
-    def names(self) -> list[str]: ...
+    def listed(self) -> list[tuple[str, str, QueryState, bool]]:
+        """All queries that are known: name, text, state, and whether it can be asked for."""
+        ...
 
     def find(self, name: str) -> str:
         """The name that is meant, or a refusal: case makes no difference."""

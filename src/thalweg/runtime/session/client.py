@@ -28,6 +28,7 @@ from thalweg.store import control
 from thalweg.store.storage import Storage, open_storage
 
 T = TypeVar("T")
+ATTEMPTS = 5
 
 
 def connect(path: str | Path) -> Client:
@@ -116,4 +117,8 @@ class Client:
 
     def _reading(self, look: Callable[[CommittedReader], T]) -> T:
         """Look at a committed state. Files may go while we look: then there is a newer one."""
-        return read_stable(lambda: look(CommittedReader(self.storage, self.language)))
+        return read_stable(
+            lambda: look(CommittedReader(self.storage, self.language)),
+            attempts=ATTEMPTS,
+            again=lambda: None,
+        )

@@ -31,8 +31,8 @@ class CommittedQueries:
         self._texts = own | {n: m.text for n, m in self._members.items()}
         self._bound: dict[str, BoundQuery] = {}
 
-    def names(self) -> list[str]:
-        return list(self._texts)
+    def listed(self) -> list[tuple[str, str, QueryState, bool]]:
+        return [(name, text, self.state(name), True) for name, text in self._texts.items()]
 
     def find(self, name: str) -> str:
         if name in self._texts:

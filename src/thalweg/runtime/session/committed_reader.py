@@ -19,11 +19,11 @@ from thalweg.runtime.sharing.filter_cohorts import load_members
 from thalweg.runtime.sources.python_arguments import arrow_fields
 from thalweg.runtime.state.definitions import Definitions
 from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.open_path import committed_state
 from thalweg.runtime.state.query_state import CONDITIONS
 from thalweg.runtime.state.stream_definitions import STREAM, VIEW, read_stream, read_view
 from thalweg.statements import LANGUAGE
 from thalweg.statements.protocol import Language
-from thalweg.store import manifest
 from thalweg.store.storage import Storage
 
 
@@ -41,9 +41,7 @@ class CommittedReader:
     """The last committed state of a path, as it was when this was made."""
 
     def __init__(self, storage: Storage, language: Language = LANGUAGE) -> None:
-        epoch, saved = manifest.load(storage)
-        state = EngineState.from_json(saved)
-        state.epoch = epoch
+        state = committed_state(storage)
         committed = state.to_json()
         catalog, definitions = _catalog(storage, state), Definitions(state)
         planner = Planner(catalog)

@@ -254,6 +254,7 @@ class EngineCore:
         **options: Any,
     ) -> EpochDriver:
         """A loop over the epochs of this engine; `run` carries out requests of other processes."""
+        self.delivery.begin_run()
         control = ControlInbox(self.storage, self.state, self.committer, self.change_queue, run)
         return EpochDriver(
             self.coordinator, self.change_queue, self.frontiers, self.registry, self.delivery,

@@ -13,7 +13,7 @@ from thalweg.runtime.results.lookup import Membership
 from thalweg.runtime.sharing.filter_cohorts import FilterCohorts, memberships
 from thalweg.runtime.sharing.placement import Placement
 from thalweg.runtime.state.engine_state import EngineState
-from thalweg.runtime.state.query_state import QueryState
+from thalweg.runtime.state.query_state import QUERY, QueryState
 
 
 class LiveQueries:
@@ -33,8 +33,13 @@ class LiveQueries:
         self._cohorts = cohorts
         self._placement = placement
 
-    def names(self) -> list[str]:
-        return list(self._queries.queries)
+    def listed(self) -> list[tuple[str, str, QueryState, bool]]:
+        known, state = self._queries.queries, self._state
+        own = [(n, q.definition.text, q) for n, q in state.of_kind(QUERY)]
+        own += [(n, q.definition.text, q) for n, q in list(state.dormant.items())]
+        for member in list(self._cohorts.by_name.values()):
+            own.append((member.name, member.text, self._placement.state_of(member.name)))
+        return [(name, text, query, name in known) for name, text, query in own]
 
     def find(self, name: str) -> str:
         return self._queries.find(name).name

@@ -20,6 +20,7 @@ from thalweg.runtime.results.results_reader import output_table
 from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.session.query_handle import Query
 from thalweg.runtime.session.services import EngineServices
+from thalweg.runtime.state.query_state import RUNNING
 from thalweg.statements.manage import manage
 from thalweg.store.packs import PackMeta
 
@@ -42,14 +43,16 @@ class QueryCommands:
     def is_registered(self, query: Registered) -> bool:
         return self._core.queries.queries.get(query.name) is query
 
-    def bound(self, name: str) -> BoundQuery:
-        return self._core.queries.bound(name)
+    def bound(self, query: Registered) -> BoundQuery:
+        return self._core.queries.bound_of(query)
 
-    def plan(self, name: str) -> QueryPlan:
-        return self._core.queries.plan(name)
+    def plan(self, query: Registered) -> QueryPlan:
+        if self.is_registered(query):
+            return self._core.queries.plan(query.name)
+        return self._core.planner.physical(self.bound(query))
 
-    def schema(self, name: str) -> pa.Schema:
-        return output_schema(self.bound(name))
+    def schema(self, query: Registered) -> pa.Schema:
+        return output_schema(self.bound(query))
 
     def status(self, name: str) -> str:
         return self._core.lookup.state(name).lifecycle.status
@@ -64,8 +67,8 @@ class QueryCommands:
             )
         return self._core.results.results(name)
 
-    def output(self, name: str, packs: Sequence[PackMeta]) -> pa.Table:
-        return output_table(self._core.storage, self.schema(name), packs)
+    def output(self, query: Registered, packs: Sequence[PackMeta]) -> pa.Table:
+        return output_table(self._core.storage, self.schema(query), packs)
 
     def rejects_of_query(self, name: str) -> pa.Table:
         return self._core.results.rejects_of_query(name)
@@ -83,12 +86,16 @@ class QueryCommands:
         return self._core.coverage.of(name)
 
     def manage(self, verb: str, name: str) -> None:
+        if verb == "RESUME" and self.status(name) == RUNNING:
+            return  # nothing is to be waited for
         self._core.changes.committed(partial(manage, self._services, verb, "QUERY", name))
 
     def alter(self, name: str, sql: str) -> None:
         replace = partial(self._core.alteration.replace, name, parse_query(sql), sql, sql)
         self._core.changes.committed(replace)
 
-    def explain_query(self, name: str, adapt: bool) -> str:
+    def explain_query(self, query: Registered, adapt: bool) -> str:
         explainer = self._core.explainer
-        return explainer.adaptation(name) if adapt else explainer.query(name)
+        if not self.is_registered(query):
+            return explainer.text(query.text)
+        return explainer.adaptation(query.name) if adapt else explainer.query(query.name)

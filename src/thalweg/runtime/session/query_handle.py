@@ -24,12 +24,12 @@ class Commands(Protocol):
     """What a handle asks of its engine, by the name of the query."""
 
     def is_registered(self, query: Registered) -> bool: ...
-    def bound(self, name: str) -> BoundQuery: ...
-    def plan(self, name: str) -> QueryPlan: ...
-    def schema(self, name: str) -> pa.Schema: ...
+    def bound(self, query: Registered) -> BoundQuery: ...
+    def plan(self, query: Registered) -> QueryPlan: ...
+    def schema(self, query: Registered) -> pa.Schema: ...
     def status(self, name: str) -> str: ...
     def results(self, name: str) -> pa.Table: ...
-    def output(self, name: str, packs: Sequence[PackMeta]) -> pa.Table: ...
+    def output(self, query: Registered, packs: Sequence[PackMeta]) -> pa.Table: ...
     def rejects_of_query(self, name: str) -> pa.Table: ...
     def follow(self, name: str) -> Any: ...
     def invoke(self, name: str, at: int | None) -> pa.Table: ...
@@ -38,7 +38,7 @@ class Commands(Protocol):
     def coverage(self, name: str) -> Coverage: ...
     def manage(self, verb: str, name: str) -> None: ...
     def alter(self, name: str, sql: str) -> None: ...
-    def explain_query(self, name: str, adapt: bool) -> str: ...
+    def explain_query(self, query: Registered, adapt: bool) -> str: ...
 
 
 class Query:
@@ -63,16 +63,16 @@ class Query:
     @property
     def bound(self) -> BoundQuery:
         """Its logical plan; of one among very many it is made when it is asked for."""
-        return self._commands.bound(self.name)
+        return self._commands.bound(self._registered)
 
     @property
     def plan(self) -> QueryPlan:
         """The physical plan in force; of a query that is run together with others, its own."""
-        return self._commands.plan(self.name)
+        return self._commands.plan(self._registered)
 
     @property
     def schema(self) -> pa.Schema:
-        return self._commands.schema(self.name)
+        return self._commands.schema(self._registered)
 
     @property
     def status(self) -> str:
@@ -87,7 +87,7 @@ class Query:
 
     def output(self, packs: Sequence[PackMeta]) -> pa.Table:
         """The rows of packs that the report of an epoch names (`EpochReport.outputs`)."""
-        return self._commands.output(self.name, packs)
+        return self._commands.output(self._registered, packs)
 
     def rejects(self) -> pa.Table:
         """Rows the query could not judge: `__ts`, the expression, the reason, the row."""
@@ -135,7 +135,7 @@ class Query:
 
     def explain(self, adapt: bool = False) -> str:
         """The plan; with `adapt` what was learned and changed while it ran, too."""
-        return self._commands.explain_query(self.name, adapt)
+        return self._commands.explain_query(self._registered, adapt)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Query) and other._registered is self._registered

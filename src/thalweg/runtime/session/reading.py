@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from thalweg.errors import UnknownName
 from thalweg.runtime.invoke.invocations import Invocations
 from thalweg.runtime.invoke.query_coverage import QueryCoverage
 from thalweg.runtime.results.lookup import QueryLookup
 from thalweg.runtime.session.explainer import Explainer
 from thalweg.runtime.state.definitions import Definitions
 from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.query_state import QueryState
 from thalweg.runtime.state.stream_definitions import VIEW
 from thalweg.statements.protocol import Language
 
@@ -51,14 +54,20 @@ class StateReading:
         ]
 
     def queries(self) -> Rows:
-        return [self._listed_query(name) for name in self._queries.names()]
+        return [
+            {
+                "name": name,
+                "status": _status(query),
+                "text": text,
+                "coverage": self._covered(name) if can_be_asked else None,
+            }
+            for name, text, query, can_be_asked in self._queries.listed()
+        ]
 
-    def _listed_query(self, name: str) -> Mapping[str, Any]:
-        query = self._queries.state(name)
-        status = "catching up" if query.progress.behind and query.runs else query.lifecycle.status
-        covered = str(self._coverage.of(name))
-        text = self._queries.text(name)
-        return {"name": name, "status": status, "text": text, "coverage": covered}
+    def _covered(self, name: str) -> str | None:
+        with contextlib.suppress(UnknownName):  # it was dropped meanwhile
+            return str(self._coverage.of(name))
+        return None
 
     def tables(self) -> Rows:
         tables = self._state.tables.items()
@@ -85,3 +94,7 @@ class StateReading:
 
     def invoke(self, query: str, at: int | None) -> pa.Table:
         return self._invocations.invoke(query, at)
+
+
+def _status(query: QueryState) -> str:
+    return "catching up" if query.progress.behind and query.runs else query.lifecycle.status

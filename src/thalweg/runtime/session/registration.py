@@ -104,7 +104,10 @@ class Registration:
         """Register a query, between two epochs."""
         name = planned.name
         self._refuse_taken(name, planned.text)
-        planned = self._planner.current(planned)
+        if not self._planner.is_current(planned):
+            planned = self.planned(
+                name, planned.query, planned.text, planned.script, planned.altered
+            )
         bound, query = planned.bound, Registered(name, planned.text, callback)
         shared = self._admission.shared(planned, callback)
         if shared is not None:

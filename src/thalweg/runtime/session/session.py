@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -18,6 +18,7 @@ from thalweg.runtime.session.query_commands import QueryCommands
 from thalweg.runtime.session.query_handle import Query as Query
 from thalweg.runtime.session.resumption import restore_objects, resume_queries
 from thalweg.statements import CreateQuery, SelectStatement, parse
+from thalweg.statements.protocol import Statement
 from thalweg.statements.run import changes_registrations, commits, run_statements
 from thalweg.statements.services import Sources
 
@@ -65,19 +66,24 @@ class Session:
         runs, changes that follow one another are made at once."""
         return self.run(parse(script, self.core.language), script)
 
-    def run(self, statements: Any, script: str) -> Any:
+    def run(self, statements: Iterable[Statement], script: str) -> Any:
         """Run statements of a script that has been parsed."""
         result: Any = None
         for is_change, group in groupby(statements, key=changes_registrations):
-            some = list(group)
-            run = partial(run_statements, some, self.services, script)
-            if not is_change:
-                result = run()
-            elif any(map(commits, some)):
-                result = self.core.changes.committed(run)
-            else:
-                result = self.core.changes.between_epochs(run)
+            together = list(group)
+            # without a driver each change is committed by itself: what fails undoes none before it
+            several = [together] if self.core.changes.is_running else [[s] for s in together]
+            for some in several if is_change else [together]:
+                result = self._made(is_change, some, script)
         return result
+
+    def _made(self, is_change: bool, statements: Sequence[Statement], script: str) -> Any:
+        run = partial(run_statements, statements, self.services, script)
+        if not is_change:
+            return run()
+        if any(map(commits, statements)):
+            return self.core.changes.committed(run)
+        return self.core.changes.between_epochs(run)
 
     def query(self, sql: str, name: str | None = None, callback: Callback | None = None) -> Query:
         """Register a continuous query; `callback` gets each epoch's output as a table. It is

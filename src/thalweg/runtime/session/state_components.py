@@ -17,7 +17,7 @@ from thalweg.exec.groupstate import HASH, SECOND, StatePack
 from thalweg.plan.logical import EmitKind
 from thalweg.plan.netting import only_grows
 from thalweg.plan.physical import Block, QueryPlan
-from thalweg.runtime.lifecycle.window_reach import needed_since
+from thalweg.runtime.lifecycle.window_reach import needed_by_stream
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.query_state import QueryState
 from thalweg.store.packs import TIME, PackMeta
@@ -83,12 +83,9 @@ def _window_rows(
     plan: QueryPlan, query: QueryState, state: EngineState, storage: Storage
 ) -> tuple[int, int]:
     """Rows of its streams that the query may still look at, and rows it has not come to yet."""
-    since = dict.fromkeys(_streams(plan), query.progress.frontier)
-    for reading in plan.readings:
-        for leaf in reading.leaves:
-            if leaf.relation in since and not leaf.is_table:
-                low = needed_since(reading, leaf, query)
-                since[leaf.relation] = min(since[leaf.relation], low)
+    frontier = query.progress.frontier
+    since = dict.fromkeys(_streams(plan), frontier)
+    since |= {s: min(low, frontier) for s, low in needed_by_stream(plan, query).items()}
     kept = pending = 0
     for stream, low in since.items():
         for pack in state.seen_by(query, stream):

@@ -327,7 +327,8 @@ class FilterCohorts:
             struck=(*one.sharing.struck, *two.sharing.struck),
         )
         two.sharing = replace(two.sharing, roll=(), struck=())
-        counts = Counter(one.operators.counts) + Counter(two.operators.counts)
+        counts = Counter(one.operators.counts)
+        counts.update(two.operators.counts)
         one.operators = replace(one.operators, counts=dict(counts))
         residuals = self._plans.residuals
         residuals.setdefault(main, {}).update(residuals.pop(other, {}))

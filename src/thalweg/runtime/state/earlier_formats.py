@@ -14,7 +14,7 @@ from thalweg.runtime.state.query_state import AUTO, CONDITIONS, FILTERS, QUERY, 
 from thalweg.runtime.state.serialization import Json
 
 LAYOUT = 3
-_SAYS_AUTO = re.compile(r"materialize\s*=\s*['\"]?auto", re.IGNORECASE)
+_SAYS_AUTO = re.compile(r"materialize['\"`]?\s*=\s*['\"]?auto", re.IGNORECASE)
 _PREFIXES = {"__view:": VIEW, "__filters:": FILTERS, "__where:": CONDITIONS}
 _RENAMED = {
     "before": "rows_before",

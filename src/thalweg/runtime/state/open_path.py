@@ -94,12 +94,18 @@ def where(storage: Storage) -> str:
     return str(getattr(storage, "root", getattr(storage, "url", "the storage")))
 
 
-def load_state(storage: Storage) -> EngineState:
-    """The state after the last committed epoch, as a new incarnation of the engine."""
-    manifest.check_format(storage)
+def committed_state(storage: Storage) -> EngineState:
+    """The state after the last committed epoch; nothing is changed by looking."""
     epoch, saved = manifest.load(storage)
     state = EngineState.from_json(saved)
     state.epoch = epoch
+    return state
+
+
+def load_state(storage: Storage) -> EngineState:
+    """The state after the last committed epoch, as a new incarnation of the engine."""
+    manifest.check_format(storage)
+    state = committed_state(storage)
     state.incarnation += 1
     not_before(state.clock)
     return state

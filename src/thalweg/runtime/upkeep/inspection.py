@@ -20,7 +20,14 @@ from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME
 from thalweg.exec.groupstate import StatePack
 from thalweg.runtime.results.read_stable import NotThere, read_stable
 from thalweg.runtime.state.engine_state import EngineState
-from thalweg.runtime.state.open_path import PACK_FOLDERS, leftovers, owner, refuse_foreign, where
+from thalweg.runtime.state.open_path import (
+    PACK_FOLDERS,
+    committed_state,
+    leftovers,
+    owner,
+    refuse_foreign,
+    where,
+)
 from thalweg.runtime.state.output_keys import epochs_of, keys_of
 from thalweg.runtime.state.query_state import QueryState
 from thalweg.runtime.state.stream_state import StreamState
@@ -201,14 +208,13 @@ def _undisturbed(storage: Storage, found_format: int) -> PathView:
 
 def _read(storage: Storage, found_format: int) -> PathView:
     sizes = _sizes(storage)
-    epoch, saved = manifest.load(storage)
-    state = EngineState.from_json(saved)
+    state = committed_state(storage)
     waiting = list(entries_from(storage, state.next_seq))
     arrivals = [p for e in waiting for ps in e.packs.values() for p in ps]
     return PathView(
         path=where(storage),
         format=found_format,
-        epoch=epoch,
+        epoch=state.epoch,
         clock=state.clock or None,
         incarnation=state.incarnation,
         owner=owner(storage),

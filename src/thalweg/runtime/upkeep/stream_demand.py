@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from thalweg.plan.physical import QueryPlan
-from thalweg.runtime.lifecycle.window_reach import needed_since
+from thalweg.runtime.lifecycle.window_reach import needed_by_stream
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.query_state import QueryState
 
@@ -45,13 +45,12 @@ class StreamDemand:
         if query.runs and not behind:
             for stream in plan.streams:
                 _lower(self._released, stream, frontier)
-        for reading, leaf in plan.stored_leaves:
-            since = needed_since(reading, leaf, query)
-            if leaf.relation in query.limits.evicted:  # the next step lets these rows go
-                since = min(since, query.limits.evicted[leaf.relation][0])
-            _lower(self._lowest, leaf.relation, since)
+        for stream, since in needed_by_stream(plan, query).items():
+            if stream in query.limits.evicted:  # the next step lets these rows go
+                since = min(since, query.limits.evicted[stream][0])
+            _lower(self._lowest, stream, since)
             if not behind:
-                _lower(self._without_backfill, leaf.relation, since)
+                _lower(self._without_backfill, stream, since)
 
 
 def _lower(found: dict[str, int], stream: str, at: int) -> None:
