@@ -131,13 +131,20 @@ def end(runner: Runner, first: int = STOP_AFTER) -> dict[str, pa.Table]:
     return {name: table.replace_schema_metadata(None) for name, table in found.items()}
 
 
+def now(runner: Runner) -> dict[str, pa.Table]:
+    """The answers where the path stops."""
+    found = {f"now {name}": runner.queries[name].invoke() for name in (*INVOKED, "everything")}
+    return {name: table.replace_schema_metadata(None) for name, table in found.items()}
+
+
 def write(target: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        stopped, whole = Path(folder, "path"), Path(folder, "whole")
+        stopped = Path(folder, "path")
         begin(opened(str(stopped)))
-        runner = opened(str(whole))
-        begin(runner)
-        expected = end(runner)
+        asked, whole = opened(f"{folder}/asked"), opened(f"{folder}/whole")
+        for runner in (asked, whole):
+            begin(runner)
+        expected = {**now(asked), **end(whole)}
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
             for file in sorted(stopped.rglob("*")):
                 if file.is_file():

@@ -1,4 +1,4 @@
-"""Where parts of an engine meet: what is committed when, what outlives a run, what is waited for."""
+"""Where parts of an engine meet: what is committed when, what outlives a run, what is awaited."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from thalweg import col
 from thalweg.errors import ConfigError, UnknownName
 from thalweg.runtime.sinks.sinks import FunctionSink
+from thalweg.runtime.upkeep.stream_demand import StreamDemand
 from thalweg.statements import SelectStatement, parse
 from thalweg.store import manifest
 from thalweg.testing import Runner
@@ -168,3 +169,15 @@ def test_operators_take_their_operand_by_name() -> None:
     assert col("a").like(pattern="x%").sql() == "a LIKE 'x%'"
     assert col("a").same_as(other=1).sql() == "a <=> 1"
     assert (2 - col("a")).sql() == "2 - a"
+
+
+def test_what_streams_are_wanted_for() -> None:
+    """A query that goes through the past wants old rows; they are in no window of the others."""
+    made = runner(slice_rows=5)
+    made.query(SUMS, "live")
+    made.feed({"s": rows(0, 100)})
+    made.query(SUMS.replace("20", "30"), "late")
+    demand = StreamDemand(made.core.plans, made.core.state).of("s")
+    frontier = made.core.state.queries["live"].progress.frontier
+    assert (demand.without_backfill, demand.released) == (frontier - 21, frontier)
+    assert demand.lowest < 0
