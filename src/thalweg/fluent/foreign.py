@@ -1,4 +1,4 @@
-"""Columns of other libraries: whoever knows how to read them registers a converter.
+"""Columns of other libraries, read by converters that these register.
 
 `thalweg.spark.columns` registers one for Spark's `Column` when the engine is loaded; nothing here
 imports Spark.

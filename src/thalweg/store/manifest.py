@@ -111,7 +111,7 @@ def write_whole(storage: Storage, epoch: int, state: State) -> None:
 
 
 def superseded(storage: Storage, epoch: int) -> list[str]:
-    """Manifests that nobody needs once this epoch has a whole one."""
+    """Manifests that are superfluous once this epoch has a whole one."""
     limit = manifest_name(epoch)
     return [name for name in storage.listing(FOLDER) if name < limit]
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from thalweg.errors import QueryFailed
+from thalweg.errors import ConfigError, QueryFailed
 from thalweg.plan.logical import format_instant
 from thalweg.runtime.epoch.changes import Changes
 from thalweg.runtime.invoke.instant_answers import InstantAnswers
@@ -100,6 +100,16 @@ class Invocations:
             attempts=ATTEMPTS,
             again=lambda: self._readiness.catch_up(name),
         )
+
+    def refuse_without_output(self, name: str) -> None:
+        """Refuse to read the results of a query that has failed, or that puts nothing out."""
+        self.refuse_failed(name)
+        is_member = self._queries.cohort(name) is not None
+        if not is_member and self._queries.state(name).definition.mode:
+            raise ConfigError(
+                f"query {name} answers when it is invoked",
+                remedy="use invoke(); without materialize a query emits changes",
+            )
 
     def refuse_failed(self, name: str) -> None:
         lifecycle = self._queries.state(name).lifecycle

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pyarrow as pa
 
 from thalweg.adapt.loop import Adaptation
-from thalweg.errors import ConfigError
 from thalweg.plan.catalog import Catalog, TableDef, ViewDef
 from thalweg.runtime.invoke.instant_answers import InstantAnswers
 from thalweg.runtime.invoke.invocations import Invocations
@@ -61,12 +60,7 @@ class CommittedReader:
     def results(self, name: str) -> pa.Table:
         """What a query has emitted and is still kept."""
         name = self.queries.find(name)
-        self._invocations.refuse_failed(name)
-        if self.queries.state(name).definition.mode:
-            raise ConfigError(
-                f"query {name} answers when it is invoked",
-                remedy="use invoke(); without materialize a query emits changes",
-            )
+        self._invocations.refuse_without_output(name)
         return self._results.results(name)
 
 

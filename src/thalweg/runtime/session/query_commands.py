@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 
 from thalweg.adapt.planlog import Switch
-from thalweg.errors import ConfigError
 from thalweg.lang.parser import parse_query
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.query import BoundQuery
@@ -58,13 +57,7 @@ class QueryCommands:
         return self._core.lookup.state(name).lifecycle.status
 
     def results(self, name: str) -> pa.Table:
-        self._core.invocations.refuse_failed(name)
-        is_member = self._core.lookup.cohort(name) is not None
-        if not is_member and self._core.lookup.state(name).definition.mode:
-            raise ConfigError(
-                f"query {name} answers when it is invoked",
-                remedy="use invoke(); without materialize a query emits changes",
-            )
+        self._core.invocations.refuse_without_output(name)
         return self._core.results.results(name)
 
     def output(self, query: Registered, packs: Sequence[PackMeta]) -> pa.Table:
