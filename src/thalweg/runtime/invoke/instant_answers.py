@@ -33,7 +33,6 @@ from thalweg.runtime.results.read_stable import NotThere
 from thalweg.runtime.sharing.filter_cohorts import Member
 from thalweg.runtime.state.internal_names import members_output
 from thalweg.runtime.state.query_state import CONDITIONS, C, P
-from thalweg.store.manifest import State
 from thalweg.store.packs import PackMeta
 from thalweg.store.storage import Storage
 
@@ -65,7 +64,7 @@ class InstantAnswers:
     def __init__(
         self,
         storage: Storage,
-        committed: Callable[[], State],
+        committed: Callable[[], CommittedState],
         queries: QueryLookup,
         conditions: Mapping[str, Member],
         catalog: Catalog,
@@ -98,7 +97,7 @@ class InstantAnswers:
     def answer(self, name: str, at: int | None) -> pa.Table:
         """From one committed state, whatever is committed meanwhile."""
         with self._lock:
-            committed = CommittedState(self._committed())
+            committed = self._committed()
             query = committed.query(name)
             if query is None:
                 raise NotThere(name)

@@ -22,7 +22,6 @@ from thalweg.runtime.results.committed_state import CommittedState
 from thalweg.runtime.sharing.filter_cohorts import FilterCohorts
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.query_state import AUTO, NONE, ON_DEMAND, PAUSED, C, P, QueryState
-from thalweg.store.manifest import State
 from thalweg.store.storage import Storage
 
 DECIDE_EVERY = 16
@@ -45,7 +44,7 @@ class MaterializeModes:
         conditions: Conditions,
         cohorts: FilterCohorts,
         answers: InstantAnswers,
-        committed: Callable[[], State],
+        committed: Callable[[], CommittedState],
         detach: Callable[[str], None],
         may_rest: Callable[[str], None],
     ) -> None:
@@ -235,14 +234,14 @@ class MaterializeModes:
     def is_uncommitted(self, name: str) -> bool:
         """Whether it was created or changed after the last commit."""
         query = self._state.known(name)
-        known = CommittedState(self._committed()).query(name)
+        known = self._committed().query(name)
         mode = None if known is None else known.mode
         return query is not None and query.definition.mode != "" and mode != query.definition.mode
 
     def is_behind(self, name: str) -> bool:
         """Whether it, or the condition it asks about, still has to process the past. Answers
         are made from what is committed, so that counts."""
-        committed = CommittedState(self._committed())
+        committed = self._committed()
         known = committed.query(name)
         if known is None or known.mode != P:
             return known is None or known.behind

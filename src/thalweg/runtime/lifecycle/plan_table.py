@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
+from typing import Any
 
 from thalweg.adapt.loop import Adaptation
 from thalweg.exec.shared import Common, common_predicates
@@ -41,6 +42,20 @@ class PlanTable(Mapping[str, QueryPlan]):
 
     def __len__(self) -> int:
         return len(self._plans)
+
+    # what Mapping derives from these goes through __getitem__ plan by plan
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._plans
+
+    def get(self, name: str, default: Any = None) -> QueryPlan | Any:
+        return self._plans.get(name, default)
+
+    def items(self) -> ItemsView[str, QueryPlan]:
+        return self._plans.items()
+
+    def values(self) -> ValuesView[QueryPlan]:
+        return self._plans.values()
 
     def put(
         self, name: str, plan: QueryPlan, options: QueryOptions, orders: Sequence[tuple[int, ...]]

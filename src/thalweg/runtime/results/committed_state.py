@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg.exec.frame import BEFORE_TIME
@@ -13,7 +13,7 @@ from thalweg.store.manifest import State
 from thalweg.store.packs import PackMeta
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CommittedQuery:
     """A query as it is committed. It is not read into values: answers ask for little of it, and
     often."""
@@ -24,7 +24,8 @@ class CommittedQuery:
 
     @property
     def mode(self) -> str:
-        return str(self.json.get("mode", ""))
+        mode: str = self.json.get("mode", "")
+        return mode
 
     @property
     def condition(self) -> str:
@@ -43,16 +44,24 @@ class CommittedQuery:
         return int(self.json.get("base_until", BEFORE_TIME))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CommittedState:
+    """Queries that were asked for are remembered: the same few are invoked again and again."""
+
     json: State
+    _queries: dict[str, CommittedQuery | None] = field(default_factory=dict)
 
     @property
     def epoch(self) -> int:
         return int(self.json["epoch"])
 
     def query(self, name: str) -> CommittedQuery | None:
-        """A query, dormant or not; one that is has come as far as its leader."""
+        """A query, dormant or not; one that is has the frontier of its leader."""
+        if name not in self._queries:
+            self._queries[name] = self._query(name)
+        return self._queries[name]
+
+    def _query(self, name: str) -> CommittedQuery | None:
         own = self.json.get("dormant", {}).get(name)
         if own is not None:
             leader = self.json["queries"][self.json["leaders"][own["dormant_group"]]]

@@ -10,6 +10,7 @@ from thalweg.runtime.invoke.instant_answers import InstantAnswers
 from thalweg.runtime.invoke.invocations import Invocations
 from thalweg.runtime.invoke.query_coverage import QueryCoverage
 from thalweg.runtime.planner import Planner
+from thalweg.runtime.results.committed_state import CommittedState
 from thalweg.runtime.results.results_reader import ResultsReader
 from thalweg.runtime.session.committed_queries import CommittedQueries
 from thalweg.runtime.session.explainer import Explainer
@@ -47,7 +48,8 @@ class CommittedReader:
         self.queries = CommittedQueries(storage, state, planner)
         self._results = ResultsReader(storage, lambda: committed, self.queries)
         conditions = load_members(storage, state, CONDITIONS)
-        answers = InstantAnswers(storage, lambda: committed, self.queries, conditions, catalog, {})
+        view = CommittedState(committed)
+        answers = InstantAnswers(storage, lambda: view, self.queries, conditions, catalog, {})
         self.coverage = QueryCoverage(state, self.queries)
         self._invocations = Invocations(
             self.queries, self._results, answers, self.coverage, AsCommitted()

@@ -33,6 +33,7 @@ from thalweg.runtime.lifecycle.retained_views import RetainedViews
 from thalweg.runtime.lifecycle.stream_registry import StreamRegistry
 from thalweg.runtime.lifecycle.table_versions import TableVersions
 from thalweg.runtime.planner import Planner
+from thalweg.runtime.results.committed_state import CommittedState
 from thalweg.runtime.results.results_reader import ResultsReader
 from thalweg.runtime.session.alteration import Alteration
 from thalweg.runtime.session.explainer import Explainer
@@ -102,6 +103,12 @@ class EngineCore:
         """The state after the last commit."""
         return self.committer.committed
 
+    def committed_view(self) -> CommittedState:
+        """The same, to be asked by name."""
+        if self._view.json is not self.committer.committed:
+            self._view = CommittedState(self.committer.committed)
+        return self._view
+
     # -- building ----------------------------------------------------------------------------
 
     def _build_state(self, executor: Executor) -> None:
@@ -150,13 +157,14 @@ class EngineCore:
         storage, state = self.storage, self.state
         self.lookup = LiveQueries(state, self.plans, self.queries, self.cohorts, self.placement)
         self.results = ResultsReader(storage, self.committed, self.lookup)
+        self._view: CommittedState = CommittedState({})
         self.answers = InstantAnswers(
-            storage, self.committed, self.lookup, self.condition_cohorts.by_name, self.catalog,
+            storage, self.committed_view, self.lookup, self.condition_cohorts.by_name, self.catalog,
             self.functions.code,
         )  # fmt: skip
         self.modes = MaterializeModes(
             storage, self.catalog, state, self.plans, self.registry, self.queries,
-            self.conditions, self.condition_cohorts, self.answers, self.committed,
+            self.conditions, self.condition_cohorts, self.answers, self.committed_view,
             self.placement.detach, self.dormant.may_rest,
         )  # fmt: skip
         self.coverage = QueryCoverage(state, self.lookup)

@@ -56,13 +56,15 @@ class LiveQueries:
     def windows(self, name: str) -> QueryPlan:
         query = self._state.dormant.get(name)
         if query is not None:
-            leader = self._plans.get(self._state.leaders[query.sharing.dormant_group])
-            if leader is not None:
-                return leader
+            leader = self._state.leaders[query.sharing.dormant_group]
+            if leader in self._plans:
+                return self._plans[leader]
         return self._queries.plan(name)
 
     def state(self, name: str) -> QueryState:
-        return self._placement.state_of(self.find(name))
+        if name not in self._queries.queries:
+            name = self.find(name)
+        return self._placement.state_of(name)
 
     def memberships(self, name: str) -> Sequence[Membership]:
         queries = self._state.queries
