@@ -92,6 +92,7 @@ class EngineCore:
         self.catalog = catalog or Catalog()
         self.adaptation = adaptation or Adaptation()
         self.language = language
+        self._view = CommittedState({})
         self.pace = pace or Pace()
         self._build_state(executor)
         self._build_sharing()
@@ -157,7 +158,6 @@ class EngineCore:
         storage, state = self.storage, self.state
         self.lookup = LiveQueries(state, self.plans, self.queries, self.cohorts, self.placement)
         self.results = ResultsReader(storage, self.committed, self.lookup)
-        self._view: CommittedState = CommittedState({})
         self.answers = InstantAnswers(
             storage, self.committed_view, self.lookup, self.condition_cohorts.by_name, self.catalog,
             self.functions.code,
