@@ -20,10 +20,10 @@ from thalweg.adapt.filters.independent import Independent
 from thalweg.adapt.filters.localswaps import LocalSwaps
 from thalweg.adapt.filters.ordering import Ordering
 from thalweg.adapt.filters.sweep import Sweep
+from thalweg.columns.vector import Vector
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import Judged, judge
 from thalweg.exec.tactics import Observation, Tactic
-from thalweg.exec.vector import Vector
 from thalweg.plan.conjunctions import in_text_order
 from thalweg.plan.expr import Column, Predicate
 from thalweg.plan.types import BOOLEAN

@@ -48,8 +48,8 @@ from thalweg.adapt.filters.ordering import Ordering, Settings
 from thalweg.adapt.filters.static import best_order, cost_of, greedy_order
 from thalweg.adapt.filters.sweep import Sweep
 from thalweg.adapt.filters.window import ProfileWindow
+from thalweg.columns.vector import DIVISION_BY_ZERO, OVERFLOW, Vector
 from thalweg.exec.tactics import DROPPED, Observation
-from thalweg.exec.vector import DIVISION_BY_ZERO, OVERFLOW, Vector
 from thalweg.plan.types import BOOLEAN
 from thalweg.testing import Runner
 

@@ -21,11 +21,11 @@ from thalweg.adapt.filters.static import best_order, cost_of
 from thalweg.adapt.filters.sweep import Sweep
 from thalweg.adapt.filters.watch import FilterWatch
 from thalweg.adapt.planlog import KEPT, PENDING, REVERTED, PlanLog, Switch
+from thalweg.columns.vector import Vector
 from thalweg.exec.context import TaskContext
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.filters import judge
 from thalweg.exec.tactics import DROPPED, ERRED, PASSED, UNKNOWN, Observation
-from thalweg.exec.vector import Vector
 from thalweg.plan.conjunctions import Ordered, in_text_order
 from thalweg.plan.expr import Column, Predicate, UserCall
 from thalweg.plan.types import BIGINT, BOOLEAN

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from thalweg.exec import exact
+from thalweg.numeric import exact
 
 
 def _changes(rng: random.Random) -> tuple[list[float], list[int], list[float]]:

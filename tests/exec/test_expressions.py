@@ -8,10 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.errors import UnknownName
-from thalweg.exec.expressions import UserFunction, evaluate, used_functions
-from thalweg.exec.kernels.registry import LAZY, NULLABLE, STRICT
-from thalweg.exec.vector import (
+from thalweg.columns.vector import (
     DIVISION_BY_ZERO,
     ERROR_TEXT,
     OVERFLOW,
@@ -20,6 +17,9 @@ from thalweg.exec.vector import (
     Vector,
     from_arrow,
 )
+from thalweg.errors import UnknownName
+from thalweg.exec.expressions import UserFunction, evaluate, used_functions
+from thalweg.exec.kernels.registry import LAZY, NULLABLE, STRICT
 from thalweg.plan.expr import Call, Column, Expr, Literal, UserCall
 from thalweg.plan.functions import cast, resolve
 from thalweg.plan.functions.signature import DEFINITIONS

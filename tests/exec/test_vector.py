@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.exec.vector import OUT_OF_RANGE, Vector, concat, constant, from_arrow, nulls
+from thalweg.columns.vector import OUT_OF_RANGE, Vector, concat, constant, from_arrow, nulls
 from thalweg.plan.expr import Literal
 from thalweg.plan.types import (
     BIGINT,

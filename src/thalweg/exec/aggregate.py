@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thalweg.columns.frame import AFTER_TIME, Changes, Frame, Ints
+from thalweg.columns.runs import Runs, sort_into_runs
+from thalweg.columns.vector import Mask, Vector, concat, nulls
 from thalweg.exec.accumulators import accumulator
 from thalweg.exec.accumulators.base import Accumulator, Arguments, Columns, Loaded, sign_runs
 from thalweg.exec.context import Reject, TaskContext
 from thalweg.exec.expressions import evaluate
-from thalweg.exec.frame import AFTER_TIME, Changes, Frame, Ints
-from thalweg.exec.groups import Runs, sort_into_runs
 from thalweg.exec.groupstate import CLOSES, ROWS, StatePack, look_up, side_table, state_table
 from thalweg.exec.netting import same_rows
-from thalweg.exec.vector import Mask, Vector, concat, nulls
 from thalweg.plan.physical import Grouping
 from thalweg.plan.types import DATE
 

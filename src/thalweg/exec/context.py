@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thalweg.columns.frame import Frame, Ints
+from thalweg.columns.vector import ERROR_TEXT, Codes, Vector, from_arrow
 from thalweg.exec.expressions import UserFunction
-from thalweg.exec.frame import Frame, Ints
 from thalweg.exec.tactics import AnyTactic, Seen, Subject
-from thalweg.exec.vector import ERROR_TEXT, Codes, Vector, from_arrow
 from thalweg.plan.types import DataType
 from thalweg.store.packs import Pack, PackCache
 

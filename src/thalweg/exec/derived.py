@@ -13,9 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from thalweg.exec.context import TaskContext
-from thalweg.exec.filters import judge, reject
-from thalweg.exec.frame import (
+from thalweg.columns.frame import (
     AFTER_TIME,
     BEFORE_TIME,
     Changes,
@@ -24,9 +22,11 @@ from thalweg.exec.frame import (
     arrow_columns,
     concat_frames,
 )
+from thalweg.columns.sort_codes import row_codes
+from thalweg.columns.vector import arrow_vector
+from thalweg.exec.context import TaskContext
+from thalweg.exec.filters import judge, reject
 from thalweg.exec.leaf import InstantSet, Matches, Needles
-from thalweg.exec.ordering import row_codes
-from thalweg.exec.vector import arrow_vector
 from thalweg.plan.physical import Leaf
 from thalweg.store import native
 from thalweg.store.hashing import Hashes, hash_columns

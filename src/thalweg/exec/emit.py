@@ -7,13 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from thalweg.exec import windows
-from thalweg.exec.aggregate import Revisions
-from thalweg.exec.context import Reject, TaskContext
-from thalweg.exec.exact import running_counts
-from thalweg.exec.expressions import evaluate
-from thalweg.exec.filters import judge, reject
-from thalweg.exec.frame import (
+from thalweg.columns.frame import (
     BEFORE_TIME,
     Changes,
     Frame,
@@ -22,9 +16,15 @@ from thalweg.exec.frame import (
     concat_changes,
     concat_frames,
 )
+from thalweg.columns.sort_codes import lexical_order, order_codes, row_codes
+from thalweg.columns.vector import Mask, Vector, from_arrow
+from thalweg.exec import windows
+from thalweg.exec.aggregate import Revisions
+from thalweg.exec.context import Reject, TaskContext
+from thalweg.exec.expressions import evaluate
+from thalweg.exec.filters import judge, reject
 from thalweg.exec.netting import same_rows
-from thalweg.exec.ordering import lexical_order, order_codes, row_codes
-from thalweg.exec.vector import Mask, Vector, from_arrow
+from thalweg.numeric.exact import running_counts
 from thalweg.plan.expr import Column, UserCall, walk
 from thalweg.plan.logical import EmitKind, Named, Schema, TimeWindow
 from thalweg.plan.physical import Block, QueryPlan

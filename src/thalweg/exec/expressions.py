@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from thalweg.columns.vector import Vector, constant
 from thalweg.exec import kernels
 from thalweg.exec.kernels.user import UserFunction, call_user
-from thalweg.exec.vector import Vector, constant
 from thalweg.plan.expr import Call, Column, Expr, Literal, UserCall, walk
 
 __all__ = ["UserFunction", "evaluate", "used_functions"]

@@ -14,8 +14,9 @@ from time import perf_counter
 
 import numpy as np
 
+from thalweg.columns.frame import Frame, Ints
+from thalweg.columns.vector import Codes, Mask, Vector
 from thalweg.exec.context import Reject, TaskContext
-from thalweg.exec.frame import Frame, Ints
 from thalweg.exec.questions import Questions
 from thalweg.exec.tactics import (
     DROPPED,
@@ -28,7 +29,6 @@ from thalweg.exec.tactics import (
     PipelineTactic,
     Tactic,
 )
-from thalweg.exec.vector import Codes, Mask, Vector
 from thalweg.plan.conjunctions import in_text_order, is_movable
 from thalweg.plan.expr import Predicate
 

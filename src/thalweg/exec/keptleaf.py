@@ -15,16 +15,16 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from thalweg.columns.frame import Changes, Frame, Ints, empty_frame
+from thalweg.columns.runs import Runs, sort_into_runs
+from thalweg.columns.vector import Vector, arrow_vector, from_arrow
 from thalweg.exec.aggregate import normalized
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge, reject
-from thalweg.exec.frame import Changes, Frame, Ints, empty_frame
-from thalweg.exec.groups import Runs, sort_into_runs
 from thalweg.exec.joins.combinations import Combinations
 from thalweg.exec.leaf import InstantSet, Matches, Needles
 from thalweg.exec.lifetimes import in_stream_order, row_lifetimes, session_lifetimes
 from thalweg.exec.share import Share
-from thalweg.exec.vector import Vector, arrow_vector, from_arrow
 from thalweg.plan.logical import KeptWindow, RowWindow, SessionWindow
 from thalweg.plan.physical import TRACKS, Leaf
 from thalweg.plan.types import BIGINT

@@ -13,10 +13,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from thalweg.exec import windows
-from thalweg.exec.context import Reject, TaskContext, owned_bytes
-from thalweg.exec.filters import judge
-from thalweg.exec.frame import (
+from thalweg.columns.frame import (
     AFTER_TIME,
     BEFORE_TIME,
     Changes,
@@ -24,12 +21,15 @@ from thalweg.exec.frame import (
     Ints,
     concat_frames,
 )
+from thalweg.columns.vector import Vector
+from thalweg.exec import windows
+from thalweg.exec.context import Reject, TaskContext, owned_bytes
+from thalweg.exec.filters import judge
 from thalweg.exec.joins.combinations import Combinations
 from thalweg.exec.joins.references import ROW_BITS, follow_merged
 from thalweg.exec.lookups import constants_of, find_by_constants
 from thalweg.exec.share import Share
 from thalweg.exec.shared import SharedQuestions
-from thalweg.exec.vector import Vector
 from thalweg.exec.view import View
 from thalweg.plan.conjunctions import in_text_order
 from thalweg.plan.logical import TimeWindow

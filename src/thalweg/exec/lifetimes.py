@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from thalweg.exec.frame import AFTER_TIME, Ints
-from thalweg.exec.groups import Runs
-from thalweg.exec.ordering import lexical_order
-from thalweg.exec.vector import arrow_vector
+from thalweg.columns.frame import AFTER_TIME, Ints
+from thalweg.columns.runs import Runs
+from thalweg.columns.sort_codes import lexical_order
+from thalweg.columns.vector import arrow_vector
 
 
 def in_stream_order(runs: Runs, table: pa.Table, tie: Sequence[str]) -> Ints:

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from thalweg.columns.frame import Frame, Ints
+from thalweg.columns.vector import Codes, Mask
 from thalweg.exec.context import TaskContext
-from thalweg.exec.frame import Frame, Ints
 from thalweg.exec.questions import Questions
-from thalweg.exec.vector import Codes, Mask
 from thalweg.plan.expr import Column, Expr, Predicate, transform
 from thalweg.plan.functions import is_deterministic
 from thalweg.plan.physical import Leaf, QueryPlan

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
+from thalweg.columns.frame import Changes, Frame, Ints, arrow_columns, concat_changes
+from thalweg.columns.vector import from_arrow
 from thalweg.exec import slots
 from thalweg.exec.aggregate import aggregate
 from thalweg.exec.context import TaskContext, rejects_table
@@ -31,7 +33,6 @@ from thalweg.exec.emit import (
 )
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.filters import judge, reject
-from thalweg.exec.frame import Changes, Frame, Ints, arrow_columns, concat_changes
 from thalweg.exec.groupstate import StatePack
 from thalweg.exec.instantleaf import InstantLeaf
 from thalweg.exec.joins.joined import Joined
@@ -45,7 +46,6 @@ from thalweg.exec.sequenced import sequence
 from thalweg.exec.share import Ranges, Share, share_of
 from thalweg.exec.shared import Common
 from thalweg.exec.tactics import AnyTactic, Seen, Subject
-from thalweg.exec.vector import from_arrow
 from thalweg.exec.versioned import VersionedLeaf
 from thalweg.plan.expr import Member
 from thalweg.plan.logical import EmitKind, Schema, SessionWindow, TimeWindow

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from thalweg.columns.frame import BEFORE_TIME
 from thalweg.exec.derived import WEIGHT, summed
 from thalweg.exec.expressions import UserFunction
-from thalweg.exec.frame import BEFORE_TIME
 from thalweg.exec.groupstate import CLOSES, HASH, ROWS, SECOND, StatePack
 from thalweg.store import native
 from thalweg.store.packs import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME, Ints
+from thalweg.columns.frame import AFTER_TIME, BEFORE_TIME, Ints
 from thalweg.plan.logical import TimeWindow
 
 

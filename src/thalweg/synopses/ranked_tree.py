@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from thalweg.exec import exact
+from thalweg.numeric import exact
 
 Array = npt.NDArray[Any]
 FAN_OUT = 16

@@ -8,7 +8,7 @@ from random import Random
 from thalweg.adapt.filters.guards import respected
 from thalweg.adapt.filters.ordering import Order, Ordering, Settings
 from thalweg.adapt.loop import Adaptation
-from thalweg.exec.frame import Ints
+from thalweg.columns.frame import Ints
 from thalweg.exec.tactics import Observation
 from thalweg.plan.conjunctions import Ordered
 from thalweg.plan.physical import Block, QueryPlan

@@ -36,7 +36,7 @@ from thalweg.adapt.filters.agreedy import AGreedy
 from thalweg.adapt.filters.guards import allows
 from thalweg.adapt.filters.ordering import Order, Settings, Trigger
 from thalweg.adapt.filters.sweep import Sweep
-from thalweg.exec.frame import Ints
+from thalweg.columns.frame import Ints
 from thalweg.exec.tactics import Observation
 
 Region = tuple[int, ...]

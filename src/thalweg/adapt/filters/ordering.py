@@ -22,7 +22,7 @@ from thalweg.adapt.constants import (
 from thalweg.adapt.filters.costs import CostBook
 from thalweg.adapt.filters.guards import Guards, free, learned, respected
 from thalweg.adapt.filters.window import Drops
-from thalweg.exec.frame import Ints
+from thalweg.columns.frame import Ints
 from thalweg.exec.tactics import DROPPED, Observation
 
 Order = tuple[int, ...]

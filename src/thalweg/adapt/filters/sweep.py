@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from thalweg.adapt.filters.ordering import Order, Ordering, Settings, Stopwatch, Trigger
-from thalweg.exec.frame import Ints
+from thalweg.columns.frame import Ints
 from thalweg.exec.tactics import DROPPED, UNKNOWN, Observation
 
 

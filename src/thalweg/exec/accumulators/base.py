@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from thalweg.exec import exact
-from thalweg.exec.frame import Ints, Signs
-from thalweg.exec.groups import Runs
-from thalweg.exec.vector import Vector
+from thalweg.columns.frame import Ints, Signs
+from thalweg.columns.runs import Runs
+from thalweg.columns.vector import Vector
+from thalweg.numeric import exact
 from thalweg.plan.types import DataType
 
 Columns = dict[str, Any]

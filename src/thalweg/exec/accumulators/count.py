@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from thalweg.columns.frame import Ints
+from thalweg.columns.vector import Vector
 from thalweg.exec.accumulators.base import (
     Arguments,
     Columns,
@@ -15,8 +17,6 @@ from thalweg.exec.accumulators.base import (
     counted,
     used_weights,
 )
-from thalweg.exec.frame import Ints
-from thalweg.exec.vector import Vector
 from thalweg.plan.types import BIGINT, DataType
 
 

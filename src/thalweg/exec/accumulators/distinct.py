@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from thalweg.columns.frame import Ints
+from thalweg.columns.vector import Vector
 from thalweg.exec.accumulators.base import (
     Accumulator,
     Arguments,
@@ -20,8 +22,6 @@ from thalweg.exec.accumulators.base import (
 )
 from thalweg.exec.accumulators.holdings import Holdings
 from thalweg.exec.accumulators.whole import presence_changes
-from thalweg.exec.frame import Ints
-from thalweg.exec.vector import Vector
 from thalweg.plan.types import DataType
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thalweg.exec import extremes
+from thalweg.columns.frame import Ints
+from thalweg.columns.vector import Mask, Vector
 from thalweg.exec.accumulators.base import (
     Arguments,
     Columns,
@@ -21,8 +22,7 @@ from thalweg.exec.accumulators.base import (
     used_weights,
 )
 from thalweg.exec.accumulators.holdings import Holdings
-from thalweg.exec.frame import Ints
-from thalweg.exec.vector import Mask, Vector
+from thalweg.numeric import extremes
 from thalweg.plan.types import DataType
 
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from thalweg.exec import extremes
+from thalweg.columns.frame import Ints, Signs
+from thalweg.columns.runs import Runs
+from thalweg.columns.sort_codes import decode_floats, dense_ranks, order_codes
+from thalweg.columns.vector import Mask, Vector, concat, nulls
 from thalweg.exec.accumulators.base import Arguments, Columns, Loaded, Side
-from thalweg.exec.frame import Ints, Signs
-from thalweg.exec.groups import Runs
-from thalweg.exec.ordering import decode_floats, dense_ranks, order_codes
-from thalweg.exec.vector import Mask, Vector, concat, nulls
+from thalweg.numeric import extremes
 from thalweg.plan.types import DataType
 
 _RANKED = ("STRING", "BINARY", "DECIMAL")

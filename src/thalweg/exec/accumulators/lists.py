@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thalweg.exec import extremes
+from thalweg.columns.frame import Ints, Signs
+from thalweg.columns.runs import Runs
+from thalweg.columns.vector import Vector
 from thalweg.exec.accumulators.whole import NOTHING, WholeGroup
-from thalweg.exec.frame import Ints, Signs
-from thalweg.exec.groups import Runs
-from thalweg.exec.vector import Vector
+from thalweg.numeric import extremes
 from thalweg.plan.types import STRING, array_of, to_arrow
 
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thalweg.exec import extremes
+from thalweg.columns.frame import Ints, Signs
+from thalweg.columns.runs import Runs
+from thalweg.columns.vector import Vector
 from thalweg.exec.accumulators.base import Loaded, Signed, running_counts
 from thalweg.exec.accumulators.whole import NOTHING, WholeGroup, presence_changes
-from thalweg.exec.frame import Ints, Signs
-from thalweg.exec.groups import Runs
-from thalweg.exec.vector import Vector
+from thalweg.numeric import extremes
 from thalweg.plan.types import DOUBLE
 
 

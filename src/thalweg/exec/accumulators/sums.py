@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.exec import exact
+from thalweg.columns.frame import Ints, Signs
+from thalweg.columns.runs import Runs
+from thalweg.columns.vector import OVERFLOW, Vector
 from thalweg.exec.accumulators.base import (
     Arguments,
     Columns,
@@ -17,9 +19,7 @@ from thalweg.exec.accumulators.base import (
     counted,
     used_weights,
 )
-from thalweg.exec.frame import Ints, Signs
-from thalweg.exec.groups import Runs
-from thalweg.exec.vector import OVERFLOW, Vector
+from thalweg.numeric import exact
 from thalweg.plan.types import BIGINT, DOUBLE, DataType
 
 SPECIALS = ("nan", "inf", "ninf")

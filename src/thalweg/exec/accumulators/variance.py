@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thalweg.exec import exact
+from thalweg.columns.frame import Ints
+from thalweg.columns.vector import Vector
 from thalweg.exec.accumulators.base import (
     Arguments,
     Columns,
@@ -28,8 +29,7 @@ from thalweg.exec.accumulators.sums import (
     stored_limbs,
     stored_specials,
 )
-from thalweg.exec.frame import Ints
-from thalweg.exec.vector import Vector
+from thalweg.numeric import exact
 from thalweg.plan.types import DOUBLE, DataType
 
 _NO_LIMBS: exact.Limbs = np.empty((0, 0), np.int64)

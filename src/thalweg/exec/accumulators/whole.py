@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thalweg.exec import extremes
+from thalweg.columns.frame import Ints, Signs
+from thalweg.columns.runs import Runs
 from thalweg.exec.accumulators.base import (
     Arguments,
     Columns,
@@ -21,8 +22,7 @@ from thalweg.exec.accumulators.base import (
     used_weights,
 )
 from thalweg.exec.accumulators.holdings import Holdings
-from thalweg.exec.frame import Ints, Signs
-from thalweg.exec.groups import Runs
+from thalweg.numeric import extremes
 from thalweg.plan.types import DataType
 
 NOTHING: Ints = np.empty(0, np.int64)

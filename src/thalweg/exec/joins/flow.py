@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from thalweg.exec.frame import Changes
+from thalweg.columns.frame import Changes
 from thalweg.plan.physical import Block, Pipeline, Probe, Subresult
 
 

@@ -7,9 +7,9 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from thalweg.exec.frame import Frame, Ints
+from thalweg.columns.frame import Frame, Ints
+from thalweg.columns.vector import Mask
 from thalweg.exec.leaf import Matches, Needles, TimeLeaf
-from thalweg.exec.vector import Mask
 from thalweg.exec.view import View
 from thalweg.store import native
 from thalweg.store.packs import Key

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from time import perf_counter
 
+from thalweg.columns.frame import Changes, concat_changes
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge, reject
-from thalweg.exec.frame import Changes, concat_changes
 from thalweg.exec.joins.combinations import Combinations, combinations
 from thalweg.exec.joins.flow import Flow, stages
 from thalweg.exec.joins.found import Unit

@@ -13,8 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
+from thalweg.columns.frame import Changes, Frame, Ints
 from thalweg.exec.context import TaskContext
-from thalweg.exec.frame import Changes, Frame, Ints
 from thalweg.exec.joins.combinations import Array, Combinations
 from thalweg.exec.joins.kept import Kept
 from thalweg.exec.joins.references import packs_of, renumbered

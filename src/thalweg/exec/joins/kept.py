@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from thalweg.exec.frame import Ints
+from thalweg.columns.frame import Ints
+from thalweg.columns.vector import Mask
 from thalweg.exec.joins.combinations import Array, Combinations
-from thalweg.exec.vector import Mask
 from thalweg.plan.physical import Subresult
 from thalweg.store.hashing import Hashes
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from thalweg.exec.frame import Frame, Ints
-from thalweg.exec.vector import Mask
+from thalweg.columns.frame import Frame, Ints
+from thalweg.columns.vector import Mask
 from thalweg.store import native
 from thalweg.store.hashing import Hashes, hash_columns
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thalweg.exec.frame import Frame, Ints
+from thalweg.columns.frame import Frame, Ints
+from thalweg.columns.vector import Mask
 from thalweg.exec.joins.keys import keyed_rows
-from thalweg.exec.vector import Mask
 from thalweg.store import native
 from thalweg.store.hashing import Hashes
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from thalweg.columns.frame import Changes, concat_changes
+from thalweg.columns.vector import nulls
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge, reject
-from thalweg.exec.frame import Changes, concat_changes
 from thalweg.exec.joins.keys import has_keys
 from thalweg.exec.leaf import LeafReader, Needles
-from thalweg.exec.vector import nulls
 from thalweg.plan.expr import columns_of
 from thalweg.plan.logical import OuterKind, Schema
 from thalweg.plan.physical import Block, Pipeline

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from thalweg.columns.frame import Changes, Frame, Ints
+from thalweg.columns.vector import Vector
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge
-from thalweg.exec.frame import Changes, Frame, Ints
 from thalweg.exec.joins.nodes import Node
-from thalweg.exec.vector import Vector
 from thalweg.plan.expr import Predicate, columns_of
 from thalweg.store import native
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from thalweg.exec.frame import Changes, Ints
+from thalweg.columns.frame import Changes, Ints
 from thalweg.exec.joins.output import Output
 from thalweg.exec.joins.twophases import TwoPhases
 from thalweg.exec.tactics import Effort, JoinSeen, JoinTactic, Sample

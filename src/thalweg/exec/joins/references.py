@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from thalweg.exec.frame import Ints
+from thalweg.columns.frame import Ints
 from thalweg.exec.joins.combinations import Combinations
 from thalweg.store.packs import PackCache, PackMeta
 

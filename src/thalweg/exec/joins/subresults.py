@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from thalweg.columns.frame import Changes, Frame, Ints, concat_frames
+from thalweg.columns.vector import Mask, Vector
 from thalweg.exec.context import TaskContext
-from thalweg.exec.frame import Changes, Frame, Ints, concat_frames
 from thalweg.exec.joins.combinations import Combinations, combinations
 from thalweg.exec.joins.keeping import Referable, leave
 from thalweg.exec.joins.kept import ANYONE, Kept
 from thalweg.exec.leaf import Matches, Needles
 from thalweg.exec.tactics import CacheSeen
-from thalweg.exec.vector import Mask, Vector
 from thalweg.plan.physical import Block, Subresult
 from thalweg.plan.subresults import KEY
 from thalweg.plan.types import BIGINT

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from thalweg.columns.frame import Changes, Frame, Ints
+from thalweg.columns.vector import Vector
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge
-from thalweg.exec.frame import Changes, Frame, Ints
 from thalweg.exec.joins.found import Found, Unit, find
 from thalweg.exec.joins.keys import keyed_rows
 from thalweg.exec.joins.nodes import Node
 from thalweg.exec.joins.output import Output
 from thalweg.exec.leaf import Needles
 from thalweg.exec.tactics import DROPPED, PASSED, Verdicts
-from thalweg.exec.vector import Vector
 from thalweg.plan.expr import Predicate, columns_of
 from thalweg.plan.physical import Block, Pipeline, Probe
 from thalweg.store.hashing import Hashes

@@ -6,7 +6,7 @@ from time import perf_counter
 
 import numpy as np
 
-from thalweg.exec.frame import Ints
+from thalweg.columns.frame import Ints
 from thalweg.exec.joins.profile import PROFILE_PROBES
 from thalweg.exec.joins.twophases import TwoPhases
 from thalweg.exec.tactics import DROPPED, Observation, PipelineTactic, Verdicts

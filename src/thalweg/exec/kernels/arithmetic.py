@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from thalweg.columns.vector import DIVISION_BY_ZERO, OVERFLOW, Mask
 from thalweg.exec.kernels.registry import Outcome, failing, first_error, strict
-from thalweg.exec.vector import DIVISION_BY_ZERO, OVERFLOW, Mask
 from thalweg.plan.expr import Call
 from thalweg.plan.types import INTERVAL
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thalweg.columns.vector import OUT_OF_RANGE, nulls, numpy_type
 from thalweg.exec.kernels import decimals, parsing
 from thalweg.exec.kernels.calendar import DAY, SECOND
 from thalweg.exec.kernels.maths import saturated
 from thalweg.exec.kernels.printing import to_text
 from thalweg.exec.kernels.registry import Outcome, failing, strict
 from thalweg.exec.kernels.times import scaled
-from thalweg.exec.vector import OUT_OF_RANGE, nulls, numpy_type
 from thalweg.plan.expr import Call
 from thalweg.plan.types import BINARY, BOOLEAN, DATE, NULL, STRING, TIMESTAMP, DataType
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thalweg.columns.vector import Mask, Vector
 from thalweg.exec.kernels.registry import Outcome, both, choose, nullable, strict, truth
-from thalweg.exec.vector import Mask, Vector
 from thalweg.plan.expr import Call
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from thalweg.columns.vector import Vector, concat, nulls
 from thalweg.exec.kernels.registry import Scope, choose, lazy
-from thalweg.exec.vector import Vector, concat, nulls
 from thalweg.plan.expr import Call, Expr
 from thalweg.plan.functions import can_raise
 from thalweg.plan.types import DataType

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thalweg.columns.vector import CAST_FROM_TEXT, OUT_OF_RANGE, Mask
 from thalweg.exec.kernels.printing import to_text
 from thalweg.exec.kernels.registry import Outcome, failing, truth, whole
-from thalweg.exec.vector import CAST_FROM_TEXT, OUT_OF_RANGE, Mask
 from thalweg.plan.types import BIGINT, TIMESTAMP, DataType, to_arrow
 
 _WIDE = pa.decimal256(76, 37)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from thalweg.columns.vector import Mask, Vector, fit
 from thalweg.exec.kernels.registry import (
     Lazy,
     Outcome,
@@ -13,7 +14,6 @@ from thalweg.exec.kernels.registry import (
     nullable,
     strict,
 )
-from thalweg.exec.vector import Mask, Vector, fit
 from thalweg.plan.expr import Call
 
 

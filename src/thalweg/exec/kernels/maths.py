@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from thalweg.columns.vector import OVERFLOW, Vector
 from thalweg.exec.kernels.registry import Outcome, failing, nullable, strict
-from thalweg.exec.vector import OVERFLOW, Vector
 from thalweg.plan.expr import Call
 
 _PLAIN: dict[str, Callable[[Any], Any]] = {

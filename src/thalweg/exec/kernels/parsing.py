@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thalweg.columns.vector import CAST_FROM_TEXT, Mask, numpy_type
 from thalweg.exec.kernels.calendar import DAY, HOUR, MINUTE, SECOND, days_from_civil, exists
 from thalweg.exec.kernels.decimals import parse_decimal
 from thalweg.exec.kernels.registry import Outcome, failing, truth, whole
-from thalweg.exec.vector import CAST_FROM_TEXT, Mask, numpy_type
 from thalweg.plan.types import BOOLEAN, DATE, TIMESTAMP, DataType
 
 _BLANKS = "".join(map(chr, range(33))) + "\x7f"

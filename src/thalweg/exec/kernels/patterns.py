@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thalweg.columns.vector import BAD_PATTERN
 from thalweg.exec.kernels.registry import Outcome, failing, strict, truth
 from thalweg.exec.kernels.text import per_distinct, rows_of, text_rows
-from thalweg.exec.vector import BAD_PATTERN
 from thalweg.plan.expr import Call
 
 _SEARCHES = {

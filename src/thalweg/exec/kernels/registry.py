@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thalweg.exec.vector import Codes, Mask, Vector, fit
+from thalweg.columns.vector import Codes, Mask, Vector, fit
 from thalweg.plan.expr import Call, Expr
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thalweg.columns.vector import BAD_INDEX, Vector
 from thalweg.exec.kernels.registry import Outcome, failing, nullable, strict, whole
 from thalweg.exec.kernels.text import (
     Characters,
@@ -18,7 +19,6 @@ from thalweg.exec.kernels.text import (
     single,
     text_rows,
 )
-from thalweg.exec.vector import BAD_INDEX, Vector
 from thalweg.plan.expr import Call
 from thalweg.plan.types import BINARY
 

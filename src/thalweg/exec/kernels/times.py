@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thalweg.columns.vector import BAD_DATE, OVERFLOW
 from thalweg.exec.kernels.calendar import (
     DAY,
     HOUR,
@@ -20,7 +21,6 @@ from thalweg.exec.kernels.calendar import (
 )
 from thalweg.exec.kernels.maths import saturated
 from thalweg.exec.kernels.registry import Outcome, both, failing, strict
-from thalweg.exec.vector import BAD_DATE, OVERFLOW
 from thalweg.plan.expr import Call
 
 _INT64 = np.iinfo(np.int64)

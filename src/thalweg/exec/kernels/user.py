@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.errors import FunctionMissing, UnknownName, did_you_mean
-from thalweg.exec.kernels.deadline import within
-from thalweg.exec.kernels.registry import first_error
-from thalweg.exec.vector import (
+from thalweg.columns.vector import (
     USER_FUNCTION,
     USER_RESULT,
     Vector,
@@ -20,6 +17,9 @@ from thalweg.exec.vector import (
     from_arrow,
     nulls,
 )
+from thalweg.errors import FunctionMissing, UnknownName, did_you_mean
+from thalweg.exec.kernels.deadline import within
+from thalweg.exec.kernels.registry import first_error
 from thalweg.plan.expr import UserCall
 from thalweg.plan.types import DataType, to_arrow
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from thalweg.exec.frame import Ints
+from thalweg.columns.frame import Ints
 from thalweg.exec.many.cells import Cells
 
 Numbers = npt.NDArray[np.int32]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from thalweg.exec.vector import Mask
+from thalweg.columns.vector import Mask
 
 Cells = npt.NDArray[np.int32]
 Values = npt.NDArray[Any]

@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from thalweg.columns.frame import Changes, arrow_columns
+from thalweg.columns.vector import Vector
 from thalweg.exec.context import TaskContext
-from thalweg.exec.frame import Changes, arrow_columns
 from thalweg.exec.many.cells import NULL, Cells
 from thalweg.exec.many.index import Matches, PredicateIndex
 from thalweg.exec.many.roll import Ids, Roll, index_of, question
 from thalweg.exec.many.sets import with_sets
 from thalweg.exec.questions import Questions
-from thalweg.exec.vector import Vector
 from thalweg.plan.expr import Predicate
 from thalweg.plan.logical import Schema
 from thalweg.store import native

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from thalweg.columns.frame import Ints
 from thalweg.exec.expressions import UserFunction
-from thalweg.exec.frame import Ints
 from thalweg.exec.gather import GatherResult
 from thalweg.exec.many.index import Matches
 from thalweg.exec.many.sets import WANTED, Ids, sets_of, with_sets

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from thalweg.exec.frame import Ints
+from thalweg.columns.frame import Ints
+from thalweg.columns.vector import numpy_type
 from thalweg.exec.many.index import Asked, PredicateIndex
-from thalweg.exec.vector import numpy_type
 from thalweg.plan.expr import Expr
 from thalweg.plan.logical import Schema
 from thalweg.plan.standing import Comparison, StandingFilter

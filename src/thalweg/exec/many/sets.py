@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from thalweg.exec.frame import Ints
+from thalweg.columns.frame import Ints
 from thalweg.exec.many.index import Matches
 from thalweg.store import native
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from thalweg.exec.frame import BEFORE_TIME
+from thalweg.columns.frame import BEFORE_TIME
 from thalweg.exec.jobs import Job
 from thalweg.exec.many.roll import Roll
 from thalweg.exec.share import task_ranges

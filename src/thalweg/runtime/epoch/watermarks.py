@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from thalweg.exec.frame import BEFORE_TIME
+from thalweg.columns.frame import BEFORE_TIME
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.state.stream_state import StreamState

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from thalweg.columns.frame import AFTER_TIME, BEFORE_TIME, Ints
 from thalweg.exec import windows
 from thalweg.exec.emit import SIGN
 from thalweg.exec.expressions import UserFunction
-from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME, Ints
 from thalweg.exec.many.sets import by_member
 from thalweg.exec.share import task_ranges
 from thalweg.exec.step import StepTask, step

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from thalweg.columns.frame import AFTER_TIME, BEFORE_TIME
 from thalweg.exec import slots, windows
-from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME
 from thalweg.plan.logical import RowWindow, TimeWindow, format_instant
 from thalweg.plan.physical import Block, Leaf, QueryPlan, Reading
 from thalweg.runtime.lifecycle.history_start import passes_rows_on, reach

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from thalweg.columns.frame import BEFORE_TIME
 from thalweg.exec import windows
-from thalweg.exec.frame import BEFORE_TIME
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.logical import EmitKind, TimeWindow, WindowSpec
 from thalweg.plan.physical import Block, QueryPlan, Sequenced

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from thalweg.columns.frame import BEFORE_TIME
 from thalweg.errors import ConfigError, DuplicateName
-from thalweg.exec.frame import BEFORE_TIME
 from thalweg.plan.catalog import Catalog, SourceSpec, StreamDef
 from thalweg.plan.logical import EmitKind, format_duration
 from thalweg.plan.physical import QueryPlan

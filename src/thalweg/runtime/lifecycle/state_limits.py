@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from thalweg.exec.frame import BEFORE_TIME
+from thalweg.columns.frame import BEFORE_TIME
 from thalweg.plan.logical import TimeWindow
 from thalweg.plan.physical import Block, QueryPlan
 from thalweg.runtime.lifecycle.transitions import Event, after

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from thalweg.columns.frame import AFTER_TIME, BEFORE_TIME
 from thalweg.errors import ConfigError
-from thalweg.exec.frame import AFTER_TIME, BEFORE_TIME
 from thalweg.exec.versioned import SINCE, first_version, next_version
 from thalweg.plan.logical import format_instant
 from thalweg.runtime.state.clock import wall_clock

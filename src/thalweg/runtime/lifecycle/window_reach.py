@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from thalweg.columns.frame import BEFORE_TIME
 from thalweg.exec import windows
-from thalweg.exec.frame import BEFORE_TIME
 from thalweg.plan.logical import TimeWindow
 from thalweg.plan.physical import Leaf, QueryPlan, Reading, Sequenced
 from thalweg.runtime.state.query_state import QueryState

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from thalweg.columns.frame import BEFORE_TIME
 from thalweg.exec import slots
-from thalweg.exec.frame import BEFORE_TIME
 from thalweg.exec.groupstate import StatePack
 from thalweg.exec.windowstore import KeepResult, KeepTask, reach_of, reaching
 from thalweg.plan.logical import KeptWindow, SessionWindow

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
+from thalweg.columns.vector import from_arrow
 from thalweg.exec.expressions import evaluate
-from thalweg.exec.vector import from_arrow
 from thalweg.plan import functions
 from thalweg.plan.expr import Column
 from thalweg.plan.logical import Field, Schema

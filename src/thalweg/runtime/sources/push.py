@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thalweg.columns.frame import Ints
 from thalweg.errors import SourceError
-from thalweg.exec.frame import Ints
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.logical import Schema, instant_of
 from thalweg.plan.types import to_arrow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 
-from thalweg.exec.frame import BEFORE_TIME
+from thalweg.columns.frame import BEFORE_TIME
 from thalweg.exec.groupstate import StatePack
 from thalweg.runtime.state.field_readers import packs, state_packs
 from thalweg.runtime.state.query_state import Described

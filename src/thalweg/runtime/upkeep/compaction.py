@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TypeVar
 
+from thalweg.columns.frame import BEFORE_TIME
 from thalweg.exec import slots
-from thalweg.exec.frame import BEFORE_TIME
 from thalweg.exec.upkeep import FoldRowsTask, FoldTask, MergeTask
 from thalweg.plan.physical import Block, QueryPlan
 from thalweg.runtime.lifecycle.window_reach import needed_since

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from thalweg.exec.frame import BEFORE_TIME
+from thalweg.columns.frame import BEFORE_TIME
 from thalweg.exec.many.merging import MergeSetsTask
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.state.engine_state import EngineState

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from thalweg.exec.frame import BEFORE_TIME
+from thalweg.columns.frame import BEFORE_TIME
 from thalweg.exec.gather import GatherRejectsTask, GatherResult, GatherTask, RejectsResult
 from thalweg.exec.many.merging import MergeSetsTask
 from thalweg.runtime.settings import COMPACT_FROM, Settings

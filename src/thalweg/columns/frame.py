@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from thalweg.exec.vector import Vector, concat, nulls
+from thalweg.columns.vector import Vector, concat, nulls
 from thalweg.plan.logical import Schema
 from thalweg.plan.types import to_arrow
 

@@ -1,0 +1,1 @@
+"""Columns in memory: vectors, frames, runs of equal keys, sort codes."""

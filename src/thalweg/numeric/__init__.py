@@ -1,0 +1,1 @@
+"""Numbers: exact sums, and extremes over sliding spans."""
