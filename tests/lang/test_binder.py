@@ -11,22 +11,13 @@ from thalweg.errors import BindError, DuplicateName, NotAvailableYet, ThalwegErr
 from thalweg.lang.binder import bind
 from thalweg.lang.parser import parse_query
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef
-from thalweg.plan.logical import (
-    NOW,
-    UNBOUNDED,
-    Aggregate,
-    EmitKind,
-    Field,
-    Filter,
-    Join,
-    RowWindow,
-    TimeWindow,
-    Window,
-    walk,
-)
+from thalweg.plan.logical import Aggregate, EmitKind, Field, Filter, Join, Window, walk
 from thalweg.plan.query import BoundQuery, QueryOptions
 from thalweg.plan.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP
 from thalweg.testing.runner import Runner
+from thalweg.windows.protocol import TimeWindow
+from thalweg.windows.range import NOW, UNBOUNDED, RangeWindow
+from thalweg.windows.rows import RowWindow
 
 SECOND = 1_000_000
 TRADES = StreamDef(
@@ -129,8 +120,8 @@ def test_aggregates_have_types(call: str, dtype: object) -> None:
         ("[UNBOUNDED]", UNBOUNDED),
         ("[NOW]", NOW),
         ("[RANGE 0 SECONDS]", NOW),
-        ("[RANGE 3 SECONDS]", TimeWindow(3 * SECOND)),
-        ("[RANGE 3 SECONDS SLIDE 1 SECOND]", TimeWindow(3 * SECOND, SECOND)),
+        ("[RANGE 3 SECONDS]", RangeWindow(3 * SECOND)),
+        ("[RANGE 3 SECONDS SLIDE 1 SECOND]", RangeWindow(3 * SECOND, SECOND)),
         ("[ROWS 4]", RowWindow(4)),
         ("[PARTITION BY sym, qty ROWS 4]", RowWindow(4, ("trades.sym", "trades.qty"))),
     ],

@@ -14,6 +14,12 @@ from thalweg.lang.durations import parse_duration
 from thalweg.lang.parser import parse_query, parse_window
 from thalweg.plan.logical import EmitKind
 from thalweg.statements import parse
+from thalweg.windows.landmark import FromToClause, LandmarkClause
+from thalweg.windows.protocol import WindowClause
+from thalweg.windows.range import NowClause, RangeClause, UnboundedClause
+from thalweg.windows.rows import RowsClause
+from thalweg.windows.session import SessionClause
+from thalweg.windows.size import SizeClause
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -134,38 +140,38 @@ def test_create_table_with_columns() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("[NOW]", ast.NowWindow()),
-        ("[UNBOUNDED]", ast.UnboundedWindow()),
-        ("[RANGE UNBOUNDED]", ast.UnboundedWindow()),
-        ("[ROWS UNBOUNDED]", ast.UnboundedWindow()),
-        ("[RANGE 5 MINUTES]", ast.RangeWindow(5 * MINUTE)),
-        ("[RANGE 0 SECONDS]", ast.RangeWindow(0)),
-        ("[RANGE 5 MINUTES SLIDE 1 MINUTE]", ast.RangeWindow(5 * MINUTE, MINUTE)),
-        ("[ROWS 3]", ast.RowsWindow(3)),
-        ("[SESSION GAP 30 SECONDS]", ast.SessionWindow(30 * SECOND)),
-        ("[LANDMARK EVERY 1 DAY]", ast.LandmarkWindow(every=DAY)),
+        ("[NOW]", NowClause()),
+        ("[UNBOUNDED]", UnboundedClause()),
+        ("[RANGE UNBOUNDED]", UnboundedClause()),
+        ("[ROWS UNBOUNDED]", UnboundedClause()),
+        ("[RANGE 5 MINUTES]", RangeClause(5 * MINUTE)),
+        ("[RANGE 0 SECONDS]", RangeClause(0)),
+        ("[RANGE 5 MINUTES SLIDE 1 MINUTE]", RangeClause(5 * MINUTE, MINUTE)),
+        ("[ROWS 3]", RowsClause(3)),
+        ("[SESSION GAP 30 SECONDS]", SessionClause(30 * SECOND)),
+        ("[LANDMARK EVERY 1 DAY]", LandmarkClause(every=DAY)),
     ],
 )
 @pytest.mark.parametrize("change", [str, str.lower, str.title])
-def test_windows_in_any_case(text: str, expected: ast.WindowClause, change: Any) -> None:
+def test_windows_in_any_case(text: str, expected: WindowClause, change: Any) -> None:
     assert parse_window(change(text)) == expected
 
 
 def test_partitioned_window() -> None:
     window = parse_window("[PARTITION BY sym, t.venue ROWS 10]")
-    assert isinstance(window, ast.RowsWindow)
+    assert isinstance(window, RowsClause)
     assert window.rows == 10
     assert [c.sql() for c in window.partition_by] == ["sym", "t.venue"]
 
 
 def test_windows_over_expressions_of_time() -> None:
     landmark = parse_window("[LANDMARK TIMESTAMP '2024-01-01 00:00:00']")
-    assert isinstance(landmark, ast.LandmarkWindow)
+    assert isinstance(landmark, LandmarkClause)
     assert landmark.at is not None
     fixed = parse_window("[FROM TIMESTAMP '2024-01-01' TO TIMESTAMP '2024-02-01']")
-    assert isinstance(fixed, ast.FromToWindow)
+    assert isinstance(fixed, FromToClause)
     size = parse_window("[SIZE 10 ADVANCE 2]")
-    assert isinstance(size, ast.SizeWindow)
+    assert isinstance(size, SizeClause)
     assert (size.size.sql(), size.advance.sql()) == ("10", "2")
 
 
@@ -206,7 +212,7 @@ def test_no_windows(text: str) -> None:
     ],
 )
 def test_durations_everywhere_the_same(text: str, expected: int) -> None:
-    assert parse_window(f"[RANGE {text}]") == ast.RangeWindow(expected)
+    assert parse_window(f"[RANGE {text}]") == RangeClause(expected)
     assert parse_duration(text) == expected
 
 
@@ -227,15 +233,15 @@ def test_no_durations(text: str) -> None:
         ("trades", "trades", None, None),
         ("trades t", "trades", None, "t"),
         ("trades AS t", "trades", None, "t"),
-        ("trades [NOW]", "trades", ast.NowWindow(), None),
-        ("trades [NOW] t", "trades", ast.NowWindow(), "t"),
-        ("trades [NOW] AS t", "trades", ast.NowWindow(), "t"),
+        ("trades [NOW]", "trades", NowClause(), None),
+        ("trades [NOW] t", "trades", NowClause(), "t"),
+        ("trades [NOW] AS t", "trades", NowClause(), "t"),
         ("trades.rejects r", "trades.rejects", None, "r"),
-        ("`odd name` [ROWS 2] o", "odd name", ast.RowsWindow(2), "o"),
+        ("`odd name` [ROWS 2] o", "odd name", RowsClause(2), "o"),
         ("SysStream", "SysStream", None, None),
     ],
 )
-def test_sources(text: str, name: str, window: ast.WindowClause | None, alias: str | None) -> None:
+def test_sources(text: str, name: str, window: WindowClause | None, alias: str | None) -> None:
     found = source(text)
     assert (found.name, found.window, found.alias, found.subquery) == (name, window, alias, None)
 
@@ -244,7 +250,7 @@ def test_a_subquery_is_a_source() -> None:
     found = source("(SELECT ISTREAM a FROM s [NOW] WHERE a > 1) [RANGE 1 HOUR] q")
     assert isinstance(found.subquery, ast.Select)
     assert found.subquery.kind is EmitKind.ISTREAM
-    assert (found.window, found.alias) == (ast.RangeWindow(HOUR), "q")
+    assert (found.window, found.alias) == (RangeClause(HOUR), "q")
 
 
 def test_models() -> None:
@@ -474,7 +480,7 @@ def test_an_alert_with_windows_per_pair() -> None:
 
 def test_alter_query() -> None:
     window = one("ALTER QUERY q SET WINDOW trades [RANGE 10 MINUTES]")
-    assert (window.window_source, window.window) == ("trades", ast.RangeWindow(10 * MINUTE))
+    assert (window.window_source, window.window) == ("trades", RangeClause(10 * MINUTE))
     assert one("ALTER QUERY q SET (filters = 'sweep')").options == (("filters", "sweep"),)
     assert isinstance(one("ALTER QUERY q AS SELECT a FROM s").query, ast.Select)
 

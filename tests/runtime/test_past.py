@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from thalweg.columns.frame import BEFORE_TIME
+from thalweg.instants import BEFORE_TIME
 from thalweg.runtime.results.stream_history import history
 from thalweg.testing.compare import column_values, difference, from_table
 from thalweg.testing.generators import Case, random_case

@@ -12,8 +12,6 @@ import pytest
 
 from thalweg.plan.expr import AggregateCall, Call, Column, Expr, Literal, Predicate
 from thalweg.plan.logical import (
-    NOW,
-    UNBOUNDED,
     Aggregate,
     Emit,
     EmitKind,
@@ -24,16 +22,16 @@ from thalweg.plan.logical import (
     NamedAggregate,
     Node,
     Project,
-    RowWindow,
     Scan,
-    TimeWindow,
     Window,
-    WindowSpec,
 )
 from thalweg.plan.types import BIGINT, BOOLEAN, DOUBLE, STRING, DataType
 from thalweg.testing.clock import Clock
 from thalweg.testing.compare import canonical, difference, from_table
 from thalweg.testing.reference import ReferenceResult, ReferenceStream, evaluate_query
+from thalweg.windows.protocol import WindowSpec
+from thalweg.windows.range import NOW, UNBOUNDED, RangeWindow
+from thalweg.windows.rows import RowWindow
 
 TYPES = {"k": BIGINT, "n": BIGINT, "x": DOUBLE, "s": STRING}
 ISTREAM, DSTREAM = EmitKind.ISTREAM, EmitKind.DSTREAM
@@ -96,13 +94,13 @@ def windowed(kind: EmitKind, window: WindowSpec, *streams: ReferenceStream, **mo
 
 def test_a_range_is_closed_at_both_ends():
     s = stream((0, 1), (5, 2), (6, 3))
-    assert windowed(RELATION, TimeWindow(5), s) == [(0, 1, 1), (5, 1, 2), (6, -1, 1), (6, 1, 3)]
+    assert windowed(RELATION, RangeWindow(5), s) == [(0, 1, 1), (5, 1, 2), (6, -1, 1), (6, 1, 3)]
 
 
 def test_nothing_after_the_largest_timestamp_is_processed():
     s = stream((0, 1), (3, 2))
-    assert windowed(DSTREAM, TimeWindow(5), s) == []
-    assert windowed(DSTREAM, TimeWindow(5), s, horizon=100) == [(6, 1, 1), (9, 1, 2)]
+    assert windowed(DSTREAM, RangeWindow(5), s) == []
+    assert windowed(DSTREAM, RangeWindow(5), s, horizon=100) == [(6, 1, 1), (9, 1, 2)]
 
 
 def test_an_earlier_horizon_stops_earlier():
@@ -110,7 +108,7 @@ def test_an_earlier_horizon_stops_earlier():
 
 
 def test_expiry_falls_between_arrivals():
-    assert windowed(DSTREAM, TimeWindow(2), stream((0, 1), (9, 2))) == [(3, 1, 1)]
+    assert windowed(DSTREAM, RangeWindow(2), stream((0, 1), (9, 2))) == [(3, 1, 1)]
 
 
 def test_now_holds_one_instant():
@@ -178,23 +176,23 @@ def test_partitions_keep_their_own_last_rows():
 
 def test_a_slide_as_long_as_the_range_tumbles():
     s = stream((1, 1), (9, 2), (10, 3), (12, 4))
-    assert windowed(RELATION, TimeWindow(10, 10), s) == [
+    assert windowed(RELATION, RangeWindow(10, 10), s) == [
         (10, 1, 1), (10, 1, 2), (20, -1, 1), (20, -1, 2), (20, 1, 3), (20, 1, 4),
     ]  # fmt: skip
 
 
 def test_the_horizon_is_the_first_boundary_after_the_last_row():
-    assert windowed(ISTREAM, TimeWindow(10, 10), stream((10, 1))) == [(20, 1, 1)]
-    assert windowed(DSTREAM, TimeWindow(10, 10), stream((10, 1))) == []
-    assert windowed(DSTREAM, TimeWindow(10, 10), stream((10, 1)), horizon=30) == [(30, 1, 1)]
+    assert windowed(ISTREAM, RangeWindow(10, 10), stream((10, 1))) == [(20, 1, 1)]
+    assert windowed(DSTREAM, RangeWindow(10, 10), stream((10, 1))) == []
+    assert windowed(DSTREAM, RangeWindow(10, 10), stream((10, 1)), horizon=30) == [(30, 1, 1)]
 
 
 def test_slides_may_overlap_skip_and_lie_before_1970():
-    assert windowed(RELATION, TimeWindow(4, 2), stream((1, 1), (9, 2))) == [
+    assert windowed(RELATION, RangeWindow(4, 2), stream((1, 1), (9, 2))) == [
         (2, 1, 1), (6, -1, 1), (10, 1, 2),
     ]  # fmt: skip
-    assert windowed(ISTREAM, TimeWindow(1, 4), stream((2, 1), (3, 2))) == [(4, 1, 2)]
-    assert windowed(ISTREAM, TimeWindow(5, 5), stream((-3, 1))) == [(0, 1, 1)]
+    assert windowed(ISTREAM, RangeWindow(1, 4), stream((2, 1), (3, 2))) == [(4, 1, 2)]
+    assert windowed(ISTREAM, RangeWindow(5, 5), stream((-3, 1))) == [(0, 1, 1)]
 
 
 def test_no_rows_emit_nothing():
@@ -206,13 +204,13 @@ def test_no_rows_emit_nothing():
 
 
 def test_rstream_emits_everything_at_each_arrival_before_any_filter():
-    positive = where(Window(scan(), TimeWindow(3)), ("k > 0", op(">", col("a.k"), num(0))))
+    positive = where(Window(scan(), RangeWindow(3)), ("k > 0", op(">", col("a.k"), num(0))))
     result = run(RSTREAM, pick(positive, "a.k"), stream((0, 1), (2, -1), (5, 3)))
     assert result.emitted == [(0, 1, (1,)), (2, 1, (1,)), (5, 1, (3,))]
 
 
 def test_rstream_over_a_slide_emits_at_boundaries_only():
-    assert windowed(RSTREAM, TimeWindow(4, 2), stream((1, 1), (5, 2))) == [
+    assert windowed(RSTREAM, RangeWindow(4, 2), stream((1, 1), (5, 2))) == [
         (2, 1, 1), (4, 1, 1), (6, 1, 2),
     ]  # fmt: skip
     # 1 lies in [6-4, 6) no more; no emission at 5 although a row arrived
@@ -220,7 +218,7 @@ def test_rstream_over_a_slide_emits_at_boundaries_only():
 
 def test_rstream_with_both_kinds_of_windows():
     both = Join(
-        (Window(scan(), UNBOUNDED), Window(scan(alias="b", relation="r"), TimeWindow(4, 4)))
+        (Window(scan(), UNBOUNDED), Window(scan(alias="b", relation="r"), RangeWindow(4, 4)))
     )
     result = run(RSTREAM, pick(both, "a.k", "b.k"), stream((1, 1), (6, 2)), stream((2, 9)))
     assert result.emitted == [(4, 1, (1, 9)), (6, 1, (1, 9)), (6, 1, (2, 9))]
@@ -231,7 +229,7 @@ def test_rstream_with_both_kinds_of_windows():
 
 def test_a_join_is_the_product_with_its_predicates():
     join = Join(
-        (Window(scan(), TimeWindow(2)), Window(scan(alias="b", relation="r"), RowWindow(1))),
+        (Window(scan(), RangeWindow(2)), Window(scan(alias="b", relation="r"), RowWindow(1))),
         (Predicate(op("=", col("a.k"), col("b.k")), 0),),
     )
     left, right = stream((1, 5), (2, None), (9, 5)), stream((3, 5), (4, None))
@@ -269,7 +267,7 @@ def test_error_and_true_rejects_error_and_false_drops():
     for small in (5, 0):
         below = (f"k > -{small}", op(">", col("a.k"), num(-small)))
         result = run(
-            ISTREAM, pick(where(Window(scan(), TimeWindow(3)), DIVIDES, below), "a.k"),
+            ISTREAM, pick(where(Window(scan(), RangeWindow(3)), DIVIDES, below), "a.k"),
             stream((1, 0), (9, 3)),
         )  # fmt: skip
         assert result.emitted == [(9, 1, (3,))]
@@ -367,12 +365,12 @@ def test_a_global_aggregate_starts_with_the_first_row_of_any_stream():
 
 
 def test_a_slide_aggregates_nothing_until_its_first_boundary():
-    node = totals(Window(scan(), TimeWindow(10, 10)), COUNT)
+    node = totals(Window(scan(), RangeWindow(10, 10)), COUNT)
     assert run(ISTREAM, node, stream((3, 1), (4, 1))).emitted == [(3, 1, (0,)), (10, 1, (2,))]
 
 
 def test_groups_vanish_with_their_last_row():
-    node = totals(Window(scan(), TimeWindow(1)), COUNT, keys=(Named("k", col("a.k")),))
+    node = totals(Window(scan(), RangeWindow(1)), COUNT, keys=(Named("k", col("a.k")),))
     assert run(RELATION, node, stream((0, 1), (1, 1), (2, None), (9, 2))).emitted == [
         (0, 1, (1, 1)), (1, -1, (1, 1)), (1, 1, (1, 2)),
         (2, -1, (1, 2)), (2, 1, (None, 1)), (2, 1, (1, 1)),
@@ -454,7 +452,7 @@ def test_an_error_in_an_argument_or_key_rejects_the_row_altogether():
 
 def test_having_filters_groups():
     several = ("count(*) > 1", op(">", col_of("c", BIGINT), num(1)))
-    node = totals(Window(scan(), TimeWindow(2)), COUNT, keys=(Named("k", col("a.k")),),
+    node = totals(Window(scan(), RangeWindow(2)), COUNT, keys=(Named("k", col("a.k")),),
                   having=(several,))  # fmt: skip
     assert run(RELATION, node, stream((0, 1), (2, 1), (3, 2))).emitted == [
         (2, 1, (1, 2)), (3, -1, (1, 2)),
@@ -484,7 +482,7 @@ def test_output_rows_compare_as_values_do():
 
 def test_sparse_timestamps_cost_nothing():
     year = 365 * 86_400_000_000
-    result = run(RELATION, pick(Window(scan(), TimeWindow(10, 10)), "a.k"),
+    result = run(RELATION, pick(Window(scan(), RangeWindow(10, 10)), "a.k"),
                  stream((0, 1), (year, 2)))  # fmt: skip
     assert len(result.snapshots) < 10
 
@@ -513,7 +511,7 @@ def test_a_difference_is_readable():
 @pytest.mark.parametrize("kind", EmitKind)
 @pytest.mark.parametrize(
     "window",
-    [NOW, TimeWindow(4), TimeWindow(6, 3), TimeWindow(2, 5), UNBOUNDED, RowWindow(2),
+    [NOW, RangeWindow(4), RangeWindow(6, 3), RangeWindow(2, 5), UNBOUNDED, RowWindow(2),
      RowWindow(1, ("a.k",))],
     ids=str,
 )  # fmt: skip
@@ -524,7 +522,7 @@ def test_skipping_the_quiet_instants_changes_nothing(kind, window, monkeypatch):
         for _ in range(2)
     )
     join = Join(
-        (Window(scan(), window), Window(scan(alias="b", relation="r"), TimeWindow(3))),
+        (Window(scan(), window), Window(scan(alias="b", relation="r"), RangeWindow(3))),
         (Predicate(op("=", col("a.k"), col("b.k")), 0), Predicate(DIVIDES[1], 1, DIVIDES[0])),
     )
     node = pick(join, "a.k", "b.k")

@@ -15,8 +15,9 @@ from thalweg.cli.script import placed_in, read_script
 from thalweg.errors import ConfigError
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.jobs import Job, Result
+from thalweg.instants import format_duration
 from thalweg.plan.catalog import SourceSpec, StreamDef, TableDef
-from thalweg.plan.logical import Schema, format_duration
+from thalweg.plan.logical import Schema
 from thalweg.plan.types import to_arrow
 from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.session.session import Query, Session

@@ -11,13 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from thalweg.columns.vector import Vector, concat, nulls
+from thalweg.instants import Ints
 from thalweg.plan.logical import Schema
 from thalweg.plan.types import to_arrow
 
-Ints = npt.NDArray[np.int64]
 Signs = npt.NDArray[np.int8]
-BEFORE_TIME = -(2**61)
-AFTER_TIME = 2**61
 
 
 @dataclass(slots=True)

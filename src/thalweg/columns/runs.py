@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thalweg.columns.frame import Ints
 from thalweg.columns.vector import Vector
+from thalweg.instants import Ints
 from thalweg.store import native
 from thalweg.store.hashing import Hashes, hash_columns, is_injective, second_hash
 

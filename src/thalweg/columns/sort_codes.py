@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thalweg.columns.frame import Ints
 from thalweg.columns.vector import Vector, concat
+from thalweg.instants import Ints
 from thalweg.store.hashing import list_texts
 
 _TOP = np.int64(2**63 - 1)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.columns.frame import AFTER_TIME, Changes, Frame, Ints
+from thalweg.columns.frame import Changes, Frame
 from thalweg.columns.runs import Runs, sort_into_runs
 from thalweg.columns.vector import Mask, Vector, concat, nulls
 from thalweg.exec.accumulators import accumulator
@@ -18,6 +18,7 @@ from thalweg.exec.context import Reject, TaskContext
 from thalweg.exec.expressions import evaluate
 from thalweg.exec.groupstate import CLOSES, ROWS, StatePack, look_up, side_table, state_table
 from thalweg.exec.netting import same_rows
+from thalweg.instants import AFTER_TIME, Ints
 from thalweg.plan.physical import Grouping
 from thalweg.plan.types import DATE
 

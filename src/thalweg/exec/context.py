@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.columns.frame import Frame, Ints
+from thalweg.columns.frame import Frame
 from thalweg.columns.vector import ERROR_TEXT, Codes, Vector, from_arrow
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.tactics import AnyTactic, Seen, Subject
+from thalweg.instants import Ints
 from thalweg.plan.types import DataType
 from thalweg.store.packs import Pack, PackCache
 

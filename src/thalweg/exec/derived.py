@@ -13,20 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from thalweg.columns.frame import (
-    AFTER_TIME,
-    BEFORE_TIME,
-    Changes,
-    Frame,
-    Ints,
-    arrow_columns,
-    concat_frames,
-)
+from thalweg.columns.frame import Changes, Frame, arrow_columns, concat_frames
 from thalweg.columns.sort_codes import row_codes
 from thalweg.columns.vector import arrow_vector
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge, reject
 from thalweg.exec.leaf import InstantSet, Matches, Needles
+from thalweg.instants import AFTER_TIME, BEFORE_TIME, Ints
 from thalweg.plan.physical import Leaf
 from thalweg.store import native
 from thalweg.store.hashing import Hashes, hash_columns

@@ -7,26 +7,18 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from thalweg.columns.frame import (
-    BEFORE_TIME,
-    Changes,
-    Frame,
-    Ints,
-    arrow_columns,
-    concat_changes,
-    concat_frames,
-)
+from thalweg.columns.frame import Changes, Frame, arrow_columns, concat_changes, concat_frames
 from thalweg.columns.sort_codes import lexical_order, order_codes, row_codes
 from thalweg.columns.vector import Mask, Vector, from_arrow
-from thalweg.exec import windows
 from thalweg.exec.aggregate import Revisions
 from thalweg.exec.context import Reject, TaskContext
 from thalweg.exec.expressions import evaluate
 from thalweg.exec.filters import judge, reject
 from thalweg.exec.netting import same_rows
+from thalweg.instants import BEFORE_TIME, Ints
 from thalweg.numeric.exact import running_counts
 from thalweg.plan.expr import Column, UserCall, walk
-from thalweg.plan.logical import EmitKind, Named, Schema, TimeWindow
+from thalweg.plan.logical import EmitKind, Named, Schema
 from thalweg.plan.physical import Block, QueryPlan
 from thalweg.store import native
 from thalweg.store.packs import TIME, PackMeta
@@ -189,12 +181,6 @@ def arrival_instants(ctx: TaskContext, packs: Sequence[PackMeta], since: int) ->
         for ts in [ctx.cache.open(meta.name).ts]
     ]
     return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
-
-
-def slide_instants(ctx: TaskContext, window: TimeWindow, start: int) -> Ints:
-    """Boundaries of the epoch after the query's start."""
-    assert window.slide is not None
-    return windows.boundaries(window.slide, max(ctx.since, start + 1), ctx.until)
 
 
 def repeat(

@@ -14,7 +14,7 @@ from time import perf_counter
 
 import numpy as np
 
-from thalweg.columns.frame import Frame, Ints
+from thalweg.columns.frame import Frame
 from thalweg.columns.vector import Codes, Mask, Vector
 from thalweg.exec.context import Reject, TaskContext
 from thalweg.exec.questions import Questions
@@ -29,6 +29,7 @@ from thalweg.exec.tactics import (
     PipelineTactic,
     Tactic,
 )
+from thalweg.instants import Ints
 from thalweg.plan.conjunctions import in_text_order, is_movable
 from thalweg.plan.expr import Predicate
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.columns.frame import AFTER_TIME, BEFORE_TIME, Ints
 from thalweg.columns.runs import Runs
 from thalweg.columns.vector import concat, from_arrow
 from thalweg.exec.accumulators.base import Columns, Loaded, Side
 from thalweg.exec.context import TaskContext
+from thalweg.instants import AFTER_TIME, BEFORE_TIME, Ints
 from thalweg.plan.types import DataType, to_arrow
 from thalweg.store import native
 from thalweg.store.packs import TIME, Pack, PackMeta

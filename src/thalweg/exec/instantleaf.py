@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from thalweg.columns.frame import Frame, Ints
+from thalweg.columns.frame import Frame
 from thalweg.columns.vector import Codes, Mask, Vector, from_arrow
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge, reject
@@ -20,6 +20,7 @@ from thalweg.exec.keptleaf import Content, KeptLeaf
 from thalweg.exec.leaf import AFTER_ALL, LeafReader, Needles
 from thalweg.exec.questions import Questions
 from thalweg.exec.share import Share
+from thalweg.instants import Ints
 from thalweg.plan.expr import Member, Predicate, columns_of
 from thalweg.plan.physical import Leaf
 from thalweg.store.hashing import hash_columns

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from thalweg.columns.frame import Changes, Frame, Ints, empty_frame
+from thalweg.columns.frame import Changes, Frame, empty_frame
 from thalweg.columns.runs import Runs, sort_into_runs
 from thalweg.columns.vector import Vector, arrow_vector, from_arrow
 from thalweg.exec.aggregate import normalized
@@ -23,9 +23,9 @@ from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge, reject
 from thalweg.exec.joins.combinations import Combinations
 from thalweg.exec.leaf import InstantSet, Matches, Needles
-from thalweg.exec.lifetimes import in_stream_order, row_lifetimes, session_lifetimes
+from thalweg.exec.lifetimes import in_stream_order
 from thalweg.exec.share import Share
-from thalweg.plan.logical import KeptWindow, RowWindow, SessionWindow
+from thalweg.instants import Ints
 from thalweg.plan.physical import TRACKS, Leaf
 from thalweg.plan.types import BIGINT
 from thalweg.store import native
@@ -92,19 +92,15 @@ class KeptLeaf:
         found = self._sorted(packs, state)
         if found is None:
             return Content(pa.table({}), np.empty(0, np.int64), np.empty(0, np.int64))
-        window = self.leaf.window
-        if isinstance(window, SessionWindow):
-            starts, ends = session_lifetimes(window.gap, found.runs, found.ts, self.ctx.until)
-        else:
-            assert isinstance(window, RowWindow)
-            starts, ends = row_lifetimes(window.rows, found.runs, found.ts)
+        window = self.leaf.ordered_window
+        partition = found.runs.group_of_run[found.runs.run]
+        starts, ends = window.lifetimes(partition, found.ts, self.ctx.until)
         stored = np.flatnonzero((found.ts < self.ctx.since) & (ends >= self.ctx.since))
         return Content(found.table, starts, ends, stored)
 
     def _sorted(self, packs: Sequence[PackMeta], state: Sequence[PackMeta]) -> Sorted | None:
         """All rows that may matter. Those of a store are sorted once for all who share them."""
-        window = self.leaf.window
-        assert isinstance(window, KeptWindow)
+        window = self.leaf.ordered_window
         by = tuple(map(self.leaf.bare, window.partition_by))
         arriving = [m for m in packs if m.max_ts >= self.since and m.min_ts < self.ctx.until]
         # what the next epoch sorts takes its place

@@ -13,16 +13,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from thalweg.columns.frame import (
-    AFTER_TIME,
-    BEFORE_TIME,
-    Changes,
-    Frame,
-    Ints,
-    concat_frames,
-)
+from thalweg.columns.frame import Changes, Frame, concat_frames
 from thalweg.columns.vector import Vector
-from thalweg.exec import windows
 from thalweg.exec.context import Reject, TaskContext, owned_bytes
 from thalweg.exec.filters import judge
 from thalweg.exec.joins.combinations import Combinations
@@ -31,13 +23,14 @@ from thalweg.exec.lookups import constants_of, find_by_constants
 from thalweg.exec.share import Share
 from thalweg.exec.shared import SharedQuestions
 from thalweg.exec.view import View
+from thalweg.instants import AFTER_TIME, BEFORE_TIME, Ints
 from thalweg.plan.conjunctions import in_text_order
-from thalweg.plan.logical import TimeWindow
 from thalweg.plan.physical import REFERENCE, START, TRACKS, Leaf
 from thalweg.plan.types import BIGINT
 from thalweg.store import native
 from thalweg.store.hashing import Hashes
 from thalweg.store.packs import Key, Pack, PackMeta
+from thalweg.windows.protocol import TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,17 +138,17 @@ class TimeLeaf:
     def arrivals(self) -> Changes:
         if self.window is None:
             return self._standing()
-        low, high = windows.starting_between(self.window, self.ctx.since, self.ctx.until)
+        low, high = self.window.starting_between(self.ctx.since, self.ctx.until)
         if self.floor is not None:
             low = max(low, self.floor.now)
         frames, times = self._between(low, high, note_rejects=True)
         ts = _flat(times)
-        ends = windows.ends(self.window, ts)
-        begins = windows.starts(self.window, ts)
+        ends = self.window.ends(ts)
+        begins = self.window.starts(ts)
         changes = Changes(
             concat_frames(frames, self.leaf.fields), begins, np.ones(len(ts), np.int8), ends
         )
-        if self.window.slide is not None and (ends <= begins).any():
+        if self.window.has_empty_lifetimes and (ends <= begins).any():
             changes = changes.take(np.flatnonzero(ends > begins))
         self.ctx.counts[f"arrivals:{self.leaf.alias}"] += len(changes)
         return changes
@@ -175,12 +168,12 @@ class TimeLeaf:
     def departures(self, only_at: InstantSet | None = None) -> Changes:
         if self.window is None:
             return self._standing().take(np.empty(0, np.int64))
-        low, high = windows.ending_between(self.window, self.ctx.since, self.ctx.until)
+        low, high = self.window.ending_between(self.ctx.since, self.ctx.until)
         if self.floor is not None:
             low = max(low, self.floor.now)
         frames, times = self._between(low, high, note_rejects=False, only_at=only_at)
         ts = _flat(times)
-        ends = windows.ends(self.window, ts)
+        ends = self.window.ends(ts)
         if self.floor is not None and self.floor.now > self.floor.before:
             early = self._evicted(self.floor)
             frames, ts = [*frames, *early[0]], np.concatenate([ts, *early[1]])
@@ -188,8 +181,8 @@ class TimeLeaf:
         changes = Changes(
             concat_frames(frames, self.leaf.fields), ends, np.full(len(ts), -1, np.int8), ends
         )
-        begins = windows.starts(self.window, ts)
-        if self.window.slide is not None and (ends <= begins).any():
+        begins = self.window.starts(ts)
+        if self.window.has_empty_lifetimes and (ends <= begins).any():
             changes = changes.take(np.flatnonzero(ends > begins))
         self.ctx.counts[f"departures:{self.leaf.alias}"] += len(changes)
         return changes
@@ -198,8 +191,8 @@ class TimeLeaf:
         """Rows that have to go before their time: those alive just before this epoch."""
         assert self.window is not None
         before = np.array([self.ctx.since - 1], np.int64)
-        alive = int(windows.earliest_alive(self.window, before)[0])
-        started = int(windows.latest_started(self.window, before)[0])
+        alive = int(self.window.earliest_alive(before)[0])
+        started = int(self.window.latest_started(before)[0])
         low, high = max(floor.before, alive), min(floor.now, started + 1)
         return self._between(low, high, note_rejects=False) if low < high else ([], [])
 
@@ -214,7 +207,7 @@ class TimeLeaf:
             positions = view.between(low, high)
             if only_at is not None and len(positions):
                 assert self.window is not None
-                ends = windows.ends(self.window, view.ts[positions])
+                ends = self.window.ends(view.ts[positions])
                 positions = positions[only_at.might_hold(ends)]
             if len(positions):
                 rows = view.picked(positions)
@@ -228,8 +221,8 @@ class TimeLeaf:
         assert self.window is not None
         for one in view.erring:
             seen = (one.ts >= low) & (one.ts < high)
-            begins = windows.starts(self.window, one.ts)
-            seen &= windows.ends(self.window, one.ts) > begins
+            begins = self.window.starts(one.ts)
+            seen &= self.window.ends(one.ts) > begins
             rows = np.flatnonzero(seen)
             if len(rows):
                 self.ctx.rejects.append(
@@ -287,7 +280,7 @@ class TimeLeaf:
         """What was found in several packs as one; `times` where ends are wanted."""
         ends = None
         if times is not None and self.window is not None:
-            ends = windows.ends(self.window, _flat(times))
+            ends = self.window.ends(_flat(times))
         fields = tuple(f for f in self.leaf.fields if f.name in columns)
         return Matches(_flat(needles), concat_frames(frames, fields), ends)
 
@@ -302,15 +295,15 @@ class TimeLeaf:
             return np.full_like(at, BEFORE_TIME), np.full_like(at, AFTER_TIME)
         after = self.position > needles.source
         if needles.departing:
-            low = windows.earliest_alive(self.window, at - 1 if after else at)
+            low = self.window.earliest_alive(at - 1 if after else at)
             if self.floor is not None:
                 first = after & (at == self.ctx.since)
                 low = np.maximum(low, np.where(first, self.floor.before, self.floor.now))
-            return low, windows.latest_started(self.window, at - 1)
-        low = windows.earliest_alive(self.window, at)
+            return low, self.window.latest_started(at - 1)
+        low = self.window.earliest_alive(at)
         if self.floor is not None:
             low = np.maximum(low, self.floor.now)
-        return low, windows.latest_started(self.window, at - 1 if after else at)
+        return low, self.window.latest_started(at - 1 if after else at)
 
     def follow(self, parts: Sequence[Combinations], member: int) -> bool:
         """Let references follow packs that were merged; False if some cannot."""
@@ -474,4 +467,4 @@ def with_tracks(
 def _lifetime(track: str, window: TimeWindow | None, ts: Ints, rows: Ints) -> Ints:
     if window is None:
         return np.full(len(rows), BEFORE_TIME if track == START else AFTER_TIME, np.int64)
-    return (windows.starts if track == START else windows.ends)(window, ts[rows])
+    return window.starts(ts[rows]) if track == START else window.ends(ts[rows])

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from thalweg.columns.frame import AFTER_TIME, Ints
 from thalweg.columns.runs import Runs
 from thalweg.columns.sort_codes import lexical_order
 from thalweg.columns.vector import arrow_vector
+from thalweg.instants import Ints
 
 
 def in_stream_order(runs: Runs, table: pa.Table, tie: Sequence[str]) -> Ints:
@@ -31,25 +31,3 @@ def in_stream_order(runs: Runs, table: pa.Table, tie: Sequence[str]) -> Ints:
     found = order.copy()
     found[tied] = order[tied][inner]
     return found
-
-
-def row_lifetimes(rows: int, runs: Runs, ts: Ints) -> tuple[Ints, Ints]:
-    """A row ends when the n-th row after it in its partition comes."""
-    partition = runs.group_of_run[runs.run]
-    ends = np.full(len(ts), AFTER_TIME, np.int64)
-    if len(ts) > rows:
-        same = partition[rows:] == partition[:-rows]
-        ends[:-rows][same] = ts[rows:][same]
-    return ts, ends
-
-
-def session_lifetimes(gap: int, runs: Runs, ts: Ints, until: int) -> tuple[Ints, Ints]:
-    """All rows of a session are there for one instant, the first that no further row can reach."""
-    partition = runs.group_of_run[runs.run]
-    breaks = np.ones(len(ts), np.bool_)
-    breaks[1:] = (partition[1:] != partition[:-1]) | (ts[1:] - ts[:-1] > gap)
-    firsts = np.flatnonzero(breaks)
-    last = ts[np.append(firsts[1:], len(ts)) - 1]
-    closing = np.where(last + gap + 1 < until, last + gap + 1, AFTER_TIME)
-    starts = closing[np.cumsum(breaks) - 1]
-    return starts, starts + 1

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from thalweg.columns.frame import Ints
 from thalweg.exec.expressions import evaluate
+from thalweg.instants import Ints
 from thalweg.plan.expr import Call, Column, Literal
 from thalweg.plan.physical import Leaf
 from thalweg.store.hashing import hash_columns

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from thalweg.columns.frame import Changes, Ints
+from thalweg.columns.frame import Changes
 from thalweg.columns.sort_codes import order_codes, row_codes
 from thalweg.columns.vector import Mask, Vector
 from thalweg.exec.leaf import InstantSet
+from thalweg.instants import Ints
 from thalweg.store import native
 from thalweg.store.hashing import hash_columns
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from thalweg.columns.frame import Ints
 from thalweg.columns.vector import Codes, Mask, Vector
 from thalweg.exec.context import TaskContext
 from thalweg.exec.expressions import Sliced, Taken, evaluate
+from thalweg.instants import Ints
 from thalweg.plan.expr import Predicate
 
 

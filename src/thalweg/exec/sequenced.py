@@ -12,12 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thalweg.columns.frame import Changes, Frame, Ints, empty_frame
+from thalweg.columns.frame import Changes, Frame, empty_frame
 from thalweg.columns.runs import sort_into_runs
 from thalweg.columns.vector import Vector, arrow_vector, constant, from_arrow
 from thalweg.exec.aggregate import normalized
 from thalweg.exec.context import TaskContext
 from thalweg.exec.lifetimes import in_stream_order
+from thalweg.instants import Ints
 from thalweg.plan.expr import Literal
 from thalweg.plan.logical import SequenceColumn
 from thalweg.plan.physical import Sequenced

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from thalweg.columns.frame import Ints
+from thalweg.instants import Ints
 from thalweg.plan.cubes import shape
 from thalweg.plan.physical import QueryPlan, RoutingKind
 from thalweg.store.hashing import hash_columns

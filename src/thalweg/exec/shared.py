@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from thalweg.columns.frame import Frame, Ints
+from thalweg.columns.frame import Frame
 from thalweg.columns.vector import Codes, Mask
 from thalweg.exec.context import TaskContext
 from thalweg.exec.questions import Questions
+from thalweg.instants import Ints
 from thalweg.plan.expr import Column, Expr, Predicate, transform
 from thalweg.plan.functions import is_deterministic
 from thalweg.plan.physical import Leaf, QueryPlan

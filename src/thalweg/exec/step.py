@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from thalweg.columns.frame import Changes, Frame, Ints, arrow_columns, concat_changes
+from thalweg.columns.frame import Changes, Frame, arrow_columns, concat_changes
 from thalweg.columns.vector import from_arrow
 from thalweg.exec import slots
 from thalweg.exec.aggregate import aggregate
@@ -29,7 +29,6 @@ from thalweg.exec.emit import (
     repeat,
     revised,
     select_sign,
-    slide_instants,
 )
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.filters import judge, reject
@@ -47,8 +46,9 @@ from thalweg.exec.share import Ranges, Share, share_of
 from thalweg.exec.shared import Common
 from thalweg.exec.tactics import AnyTactic, Seen, Subject
 from thalweg.exec.versioned import VersionedLeaf
+from thalweg.instants import Ints
 from thalweg.plan.expr import Member
-from thalweg.plan.logical import EmitKind, Schema, SessionWindow, TimeWindow
+from thalweg.plan.logical import EmitKind, Schema
 from thalweg.plan.physical import (
     Block,
     Leaf,
@@ -289,8 +289,10 @@ class _Step:
             return np.empty(0, np.int64)
         if (number, i) in self._closings:
             return self._closings[number, i]
-        if isinstance(leaf.window, TimeWindow) and leaf.window.slide is not None:
-            return slide_instants(self.ctx, leaf.window, start)
+        if leaf.window is not None:
+            boundaries = leaf.window.boundaries(max(self.ctx.since, start + 1), self.ctx.until)
+            if boundaries is not None:
+                return boundaries
         if leaf.source is None:
             packs = self.task.packs[self._places[number, i]]
             return arrival_instants(self.ctx, packs, self._since(leaf))
@@ -334,7 +336,7 @@ class _Step:
         store = dict(self.task.shared).get(name)
         since = self._since(leaf) if store is None else store
         rows = KeptLeaf(self.ctx, leaf, i, packs, share, stored, since, store is not None)
-        if isinstance(leaf.window, SessionWindow):
+        if leaf.window is not None and leaf.window.waits:
             self._closings[number, i] = rows.closings()
         if store is None:
             self._keep(name, rows.state(), (share.key,) if share.key else ())

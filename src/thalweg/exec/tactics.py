@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from thalweg.columns.frame import Ints
+from thalweg.instants import Ints
 from thalweg.plan.expr import Predicate
 from thalweg.plan.physical import Pipeline
 from thalweg.plan.pipelines import PipelineOf

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from thalweg.columns.frame import BEFORE_TIME
 from thalweg.exec.derived import WEIGHT, summed
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.groupstate import CLOSES, HASH, ROWS, SECOND, StatePack
+from thalweg.instants import BEFORE_TIME
 from thalweg.store import native
 from thalweg.store.packs import (
     TIME,

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from thalweg.columns.frame import AFTER_TIME, BEFORE_TIME, Frame, Ints
+from thalweg.columns.frame import Frame
 from thalweg.columns.sort_codes import row_codes
 from thalweg.columns.vector import arrow_vector
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge
 from thalweg.exec.keptleaf import Content, KeptLeaf
 from thalweg.exec.share import Share
+from thalweg.instants import AFTER_TIME, BEFORE_TIME, Ints
 from thalweg.plan.physical import Leaf
 from thalweg.store.packs import PackMeta
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.columns.frame import Ints
 from thalweg.exec.context import Reject
+from thalweg.instants import Ints
 from thalweg.store import native
 from thalweg.store.hashing import Hashes
 from thalweg.store.packs import Pack

@@ -15,21 +15,8 @@ from thalweg.exec.expressions import UserFunction
 from thalweg.exec.groupstate import StatePack
 from thalweg.exec.keptleaf import KeptLeaf
 from thalweg.exec.share import Share
-from thalweg.plan.logical import KeptWindow, RowWindow
 from thalweg.plan.physical import Leaf
 from thalweg.store.packs import TIME, Key, PackCache, PackMeta, arrange, fresh_name, write_pack
-
-
-def reach_of(window: KeptWindow) -> int:
-    """How far a window reaches back: in rows, or as the longest pause within a session."""
-    return window.rows if isinstance(window, RowWindow) else window.gap
-
-
-def reaching(window: KeptWindow, reach: int) -> KeptWindow:
-    """The same window, but so far."""
-    if isinstance(window, RowWindow):
-        return replace(window, rows=reach)
-    return replace(window, gap=reach)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +48,7 @@ def keep(task: KeepTask, cache: PackCache, functions: Mapping[str, UserFunction]
     ctx = TaskContext(cache, functions, task.since, task.until)
     bare = replace(task.leaf, fields=(), post_filters=())
     table = KeptLeaf(ctx, bare, 0, task.packs, Share(), task.stored).state()
-    assert isinstance(bare.window, KeptWindow)
-    reach = reach_of(bare.window)
+    reach = bare.ordered_window.reach
     if table is None or not table.num_rows:
         return KeepResult(task.store, task.until, reach, None)
     ts = table.column(TIME).to_numpy()

@@ -6,7 +6,7 @@ have no method (MODEL, ERROR, SAMPLE, QOS) are refused, never dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -136,7 +136,7 @@ def _refuse_formless(q: ast.Select) -> None:
             raise _no_form(clause)
 
 
-def _listed(nodes: tuple[exp.Expr, ...]) -> str:
+def _listed(nodes: Sequence[exp.Expr]) -> str:
     return ", ".join(expression_text(node) for node in nodes)
 
 
@@ -183,37 +183,23 @@ def _source(source: ast.Source) -> str:
     if source.subquery is not None:
         parts = [f"({_query(source.subquery, ' ')})"]
     if source.window is not None:
-        parts.append(f"[{_window(source.window)}]")
+        parts.append(f"[{source.window.text(_Writer())}]")
     if source.alias is not None:
         parts.append(f"AS {written(source.alias)}")
     return " ".join(parts)
 
 
-def _window(window: ast.WindowClause) -> str:
-    match window:
-        case ast.NowWindow():
-            return "NOW"
-        case ast.UnboundedWindow():
-            return "UNBOUNDED"
-        case ast.RangeWindow(span, slide):
-            return f"RANGE {_duration(span)}" + (
-                "" if slide is None else f" SLIDE {_duration(slide)}"
-            )
-        case ast.RowsWindow(rows, by):
-            return f"{_partition(by)}ROWS {rows}"
-        case ast.SessionWindow(gap, by):
-            return f"{_partition(by)}SESSION GAP {_duration(gap)}"
-        case ast.LandmarkWindow(at, every):
-            since = f"EVERY {_duration(every or 0)}" if at is None else expression_text(at)
-            return f"LANDMARK {since}"
-        case ast.FromToWindow(start, end):
-            return f"FROM {expression_text(start)} TO {expression_text(end)}"
-        case ast.SizeWindow(size, advance):
-            return f"SIZE {expression_text(size)} ADVANCE {expression_text(advance)}"
+class _Writer:
+    """What a window kind asks for to write itself."""
 
+    def duration(self, micros: int) -> str:
+        return _duration(micros)
 
-def _partition(by: tuple[exp.Expr, ...]) -> str:
-    return f"PARTITION BY {_listed(by)} " if by else ""
+    def expression(self, written: exp.Expr) -> str:
+        return expression_text(written)
+
+    def listed(self, written: Sequence[exp.Expr]) -> str:
+        return _listed(written)
 
 
 def _duration(micros: int) -> str:

@@ -14,6 +14,8 @@ from thalweg.fluent.names import identifier
 from thalweg.fluent.text import query_text
 from thalweg.fluent.windows import Duration, Moment
 from thalweg.lang import ast
+from thalweg.windows.protocol import WindowClause
+from thalweg.windows.range import NowClause, UnboundedClause
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -39,7 +41,7 @@ class Windowed(Subquery):
 
     def now(self) -> Self:
         """`[NOW]`: the rows of the present instant."""
-        return self._window(ast.NowWindow())
+        return self._window(NowClause())
 
     def range(self, span: Duration, slide: Duration | None = None) -> Self:
         """`[RANGE span SLIDE slide]`: the rows of the last `span`, moving on by `slide`."""
@@ -63,7 +65,7 @@ class Windowed(Subquery):
 
     def unbounded(self) -> Self:
         """`[UNBOUNDED]`: all rows so far."""
-        return self._window(ast.UnboundedWindow())
+        return self._window(UnboundedClause())
 
     def alias(self, name: str) -> Self:
         """The source under another name, for its columns: `col("t.price")`."""
@@ -72,7 +74,7 @@ class Windowed(Subquery):
             return self._with(building.wrapped(self.draft, name))
         return self._source(alias=name)
 
-    def _window(self, window: ast.WindowClause) -> Self:
+    def _window(self, window: WindowClause) -> Self:
         if not building.is_source(self.draft):
             return self._with(building.wrapped(self.draft))._window(window)
         assert isinstance(self.draft, ast.Select)

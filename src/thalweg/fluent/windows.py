@@ -8,9 +8,12 @@ from datetime import date, datetime, timedelta
 from thalweg.errors import ConfigError, ThalwegError, WindowMisuse
 from thalweg.fluent.expressions import Condition, Expression, condition
 from thalweg.fluent.literals import literal
-from thalweg.lang import ast
 from thalweg.lang.durations import parse_duration
 from thalweg.lang.syntax import exp
+from thalweg.windows.landmark import FromToClause, LandmarkClause
+from thalweg.windows.range import RangeClause
+from thalweg.windows.rows import RowsClause
+from thalweg.windows.session import SessionClause
 
 Duration = str | int | timedelta
 """In words (`"5 min"`), as a timedelta, or in microseconds."""
@@ -18,35 +21,35 @@ Moment = str | datetime | date
 """A point in time; text is ISO, and without a zone it is UTC."""
 
 
-def range_window(span: Duration, slide: Duration | None) -> ast.RangeWindow:
-    return ast.RangeWindow(_micros(span), None if slide is None else _micros(slide))
+def range_window(span: Duration, slide: Duration | None) -> RangeClause:
+    return RangeClause(_micros(span), None if slide is None else _micros(slide))
 
 
-def rows_window(rows: int, by: Condition | Iterable[Condition]) -> ast.RowsWindow:
+def rows_window(rows: int, by: Condition | Iterable[Condition]) -> RowsClause:
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         raise WindowMisuse(
             f"a row window holds at least one row, not {rows!r}", remedy="write .rows(10)"
         )
-    return ast.RowsWindow(rows, _columns(by))
+    return RowsClause(rows, _columns(by))
 
 
-def session_window(gap: Duration, by: Condition | Iterable[Condition]) -> ast.SessionWindow:
-    return ast.SessionWindow(_micros(gap), _columns(by))
+def session_window(gap: Duration, by: Condition | Iterable[Condition]) -> SessionClause:
+    return SessionClause(_micros(gap), _columns(by))
 
 
-def landmark_window(at: Moment | None, every: Duration | None) -> ast.LandmarkWindow:
+def landmark_window(at: Moment | None, every: Duration | None) -> LandmarkClause:
     if (at is None) == (every is None):
         raise ConfigError(
             "a landmark is a moment, or comes again and again",
             remedy="write .landmark('2026-01-01') or .landmark(every='1 day')",
         )
     if at is not None:
-        return ast.LandmarkWindow(at=_moment(at))
-    return ast.LandmarkWindow(every=_micros(every or 0))
+        return LandmarkClause(at=_moment(at))
+    return LandmarkClause(every=_micros(every or 0))
 
 
-def between_window(start: Moment, end: Moment) -> ast.FromToWindow:
-    return ast.FromToWindow(_moment(start), _moment(end))
+def between_window(start: Moment, end: Moment) -> FromToClause:
+    return FromToClause(_moment(start), _moment(end))
 
 
 def _micros(given: Duration) -> int:

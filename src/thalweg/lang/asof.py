@@ -19,8 +19,6 @@ from thalweg.lang.syntax import exp
 from thalweg.plan import functions
 from thalweg.plan.expr import Call, Column, Expr, Literal, Predicate
 from thalweg.plan.logical import (
-    NOW,
-    UNBOUNDED,
     Emit,
     EmitKind,
     Join,
@@ -29,11 +27,11 @@ from thalweg.plan.logical import (
     OuterJoin,
     OuterKind,
     Project,
-    RowWindow,
-    TimeWindow,
     Window,
 )
 from thalweg.plan.types import INTERVAL
+from thalweg.windows.range import NOW, UNBOUNDED, RangeWindow
+from thalweg.windows.rows import RowWindow
 
 KINDS = ("ASOF", "ASOF LEFT", "LEFT ASOF")
 _REMEDY = "write ON a.key = b.key AND a.time >= b.time"
@@ -114,16 +112,15 @@ class AsOf:
         """`[RANGE d]` on the right: what is older than that is no partner."""
         if window == UNBOUNDED:
             return ()
-        plain = isinstance(window, TimeWindow) and window.slide is None and window.range is not None
-        if not plain or left.time is None or right.source.time is None:
+        age = window.range if isinstance(window, RangeWindow) and window.slide is None else None
+        if age is None or left.time is None or right.source.time is None:
             self.fail(
                 WindowMisuse(
                     "the right side of an ASOF join has no window, or [RANGE d], its greatest age",
                     remedy="drop the window",
                 )
             )
-        assert isinstance(window, TimeWindow)
-        oldest = functions.resolve("-", [left.time, Literal(INTERVAL, False, window.range)])
+        oldest = functions.resolve("-", [left.time, Literal(INTERVAL, False, age)])
         test = functions.resolve(">=", [right.source.time, oldest])
         return (Predicate(test, 1000, f"{right.source.alias} {window}"),)
 

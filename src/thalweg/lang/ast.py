@@ -12,68 +12,7 @@ from typing import Any
 
 from thalweg.lang.syntax import exp
 from thalweg.plan.logical import EmitKind
-
-
-@dataclass(frozen=True, slots=True)
-class NowWindow:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class UnboundedWindow:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class RangeWindow:
-    range: int
-    slide: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RowsWindow:
-    rows: int
-    partition_by: tuple[exp.Expr, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SessionWindow:
-    gap: int
-    partition_by: tuple[exp.Expr, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class LandmarkWindow:
-    """Since a fixed instant, or since the last multiple of `every`."""
-
-    at: exp.Expr | None = None
-    every: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FromToWindow:
-    start: exp.Expr
-    end: exp.Expr
-
-
-@dataclass(frozen=True, slots=True)
-class SizeWindow:
-    """Aurora's window of `size` units advancing by `advance`."""
-
-    size: exp.Expr
-    advance: exp.Expr
-
-
-WindowClause = (
-    NowWindow
-    | UnboundedWindow
-    | RangeWindow
-    | RowsWindow
-    | SessionWindow
-    | LandmarkWindow
-    | FromToWindow
-    | SizeWindow
-)
+from thalweg.windows.protocol import WindowClause
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ from thalweg.lang.syntax import exp
 from thalweg.plan.bounded import verdict
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.logical import (
-    UNBOUNDED,
     Count,
     CountRule,
     Emit,
@@ -45,6 +44,7 @@ from thalweg.plan.logical import (
 from thalweg.plan.logical import walk as walk_nodes
 from thalweg.plan.query import BoundQuery
 from thalweg.plan.types import NULL
+from thalweg.windows.range import UNBOUNDED
 
 
 def bind(query: ast.Query, catalog: Catalog, text: str) -> BoundQuery:

@@ -12,7 +12,6 @@ from thalweg.lang.scope import Scope
 from thalweg.lang.syntax import exp
 from thalweg.plan.expr import AggregateCall, Call, Column, Expr, Literal, columns_of, walk
 from thalweg.plan.logical import (
-    UNBOUNDED,
     Aggregate,
     Closing,
     Filter,
@@ -27,6 +26,7 @@ from thalweg.plan.logical import (
 )
 from thalweg.plan.logical import walk as walk_nodes
 from thalweg.plan.types import DATE, INT, TIMESTAMP
+from thalweg.windows.range import UNBOUNDED
 
 Item = tuple[str, Expr, exp.Expr]
 """A column of SELECT: its name, what it computes, and where it stands."""

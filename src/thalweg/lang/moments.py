@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from thalweg.errors import WindowMisuse
+from thalweg.instants import instant_of
 from thalweg.lang.parser import offset_of, place
 from thalweg.lang.syntax import exp
-from thalweg.plan.logical import instant_of
 
 
 def moment(node: exp.Expr, text: str) -> int:

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from thalweg.errors import ParseError, ThalwegError
-from thalweg.lang.ast import Query, WindowClause
+from thalweg.lang.ast import Query
 from thalweg.lang.durations import to_micros, unit_micros
 from thalweg.lang.syntax import Spark, SparkParser, SqlglotError, Token, TokenType, exp
+from thalweg.windows.protocol import WindowClause
 
 T = TypeVar("T")
 

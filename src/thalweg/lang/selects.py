@@ -7,28 +7,21 @@ from dataclasses import replace
 from thalweg.lang.ast import (
     ErrorClause,
     FromItem,
-    FromToWindow,
     IntoClause,
     JoinRef,
-    LandmarkWindow,
     ModelClause,
-    NowWindow,
     QosClause,
     Query,
-    RangeWindow,
-    RowsWindow,
     SampleClause,
     Select,
-    SessionWindow,
     SetOperation,
-    SizeWindow,
     Source,
-    UnboundedWindow,
-    WindowClause,
 )
 from thalweg.lang.parser import Cursor, parse_alias
 from thalweg.lang.syntax import TokenType, exp
 from thalweg.plan.logical import EmitKind
+from thalweg.windows import WINDOW_KINDS
+from thalweg.windows.protocol import WindowClause
 
 _KINDS = {
     "ISTREAM": EmitKind.ISTREAM,
@@ -184,39 +177,23 @@ def window_clause(c: Cursor) -> WindowClause:
 
 
 def _window_body(c: Cursor) -> WindowClause:
-    if c.word("NOW"):
-        return NowWindow()
-    if c.word("UNBOUNDED") or c.word("RANGE", "UNBOUNDED") or c.word("ROWS", "UNBOUNDED"):
-        return UnboundedWindow()
-    if c.word("RANGE"):
-        span = c.duration()
-        return RangeWindow(span, c.duration() if c.word("SLIDE") else None)
-    if c.word("ROWS"):
-        return RowsWindow(c.integer("a number of rows"))
-    if c.word("PARTITION", "BY") or (c._match(TokenType.PARTITION_BY)):
-        by = c.listed(c.expression_)
-        if c.word("SESSION", "GAP"):
-            return SessionWindow(c.duration(), by)
-        c.need("ROWS")
-        return RowsWindow(c.integer("a number of rows"), by)
-    if c.word("SESSION", "GAP"):
-        return SessionWindow(c.duration())
-    if c.word("LANDMARK"):
-        if c.word("EVERY"):
-            return LandmarkWindow(every=c.duration())
-        return LandmarkWindow(at=c.expression_())
-    if c.word("FROM"):
-        start = c.expression_()
-        c.need("TO")
-        return FromToWindow(start, c.expression_())
-    if c.word("SIZE"):
-        size = c.expression_()
-        c.need("ADVANCE")
-        return SizeWindow(size, c.expression_())
-    c.unexpected(
-        "a window: NOW, RANGE d [SLIDE s], ROWS n, PARTITION BY c ROWS n, UNBOUNDED, "
-        "[PARTITION BY c] SESSION GAP d, LANDMARK t, FROM t TO u or SIZE w ADVANCE a"
-    )
+    by = c.listed(c.expression_) if c.word("PARTITION", "BY") or _partition_by(c) else ()
+    kinds = [k for k in WINDOW_KINDS if k.takes_partition or not by]
+    for kind in kinds:
+        window = kind.parse(c, by)
+        if window is not None:
+            return window
+    c.unexpected(" or ".join(k.grammar for k in kinds) if by else _window_grammar())
+
+
+def _partition_by(c: Cursor) -> bool:
+    return bool(c._match(TokenType.PARTITION_BY))
+
+
+def _window_grammar() -> str:
+    partition = "[PARTITION BY c] "
+    kinds = [partition * k.takes_partition + k.grammar for k in WINDOW_KINDS]
+    return f"a window: {', '.join(kinds[:-1])} or {kinds[-1]}"
 
 
 def _model(c: Cursor) -> ModelClause:

@@ -18,15 +18,12 @@ from thalweg.lang import asof, ast
 from thalweg.lang.conditions import bound_predicates
 from thalweg.lang.found import Bind, Found, Items, refuse_whole
 from thalweg.lang.memberships import filtered
-from thalweg.lang.moments import moment
 from thalweg.lang.parser import parse_query, place
 from thalweg.lang.scope import Scope, Visible
-from thalweg.lang.syntax import exp
+from thalweg.lang.source_windows import bound_window
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef, ViewDef
 from thalweg.plan.expr import Column, Expr
 from thalweg.plan.logical import (
-    NOW,
-    UNBOUNDED,
     Emit,
     EmitKind,
     Field,
@@ -34,13 +31,10 @@ from thalweg.plan.logical import (
     OuterJoin,
     OuterKind,
     Project,
-    RowWindow,
     Scan,
-    SessionWindow,
-    TimeWindow,
     Window,
-    WindowSpec,
 )
+from thalweg.windows.protocol import WindowSpec
 
 _OUTER = {
     "LEFT": OuterKind.LEFT,
@@ -218,72 +212,7 @@ class Sources:
         return Items([Window(stream, self._window(source, visible))], [visible], [])
 
     def _window(self, source: ast.Source, visible: Visible) -> WindowSpec:
-        window = source.window
-        if window is None or isinstance(window, ast.UnboundedWindow):
-            return UNBOUNDED
-        if isinstance(window, ast.NowWindow):
-            return NOW
-        if isinstance(window, ast.RangeWindow):
-            if window.slide == 0:
-                self.fail(WindowMisuse("a window cannot slide by nothing"), source.at)
-            return TimeWindow(window.range, window.slide)
-        if isinstance(window, ast.LandmarkWindow):
-            return self._landmark(source, window)
-        if isinstance(window, ast.FromToWindow):
-            since, until = moment(window.start, self.text), moment(window.end, self.text)
-            if until < since:
-                self.fail(WindowMisuse("the window ends before it begins"), source.at)
-            return TimeWindow(None, since=since, until=until)
-        if isinstance(window, ast.RowsWindow):
-            if window.rows < 1:
-                self.fail(WindowMisuse("a row window holds at least one row"), source.at)
-            return RowWindow(window.rows, self._partition(source, visible, window.partition_by))
-        if isinstance(window, ast.SessionWindow):
-            return self._session(source, visible, window)
-        word = type(window).__name__.removesuffix("Window").upper()
-        self.fail(NotAvailableYet(f"{word} windows are not available yet"), source.at)
-
-    def _landmark(self, source: ast.Source, window: ast.LandmarkWindow) -> TimeWindow:
-        if window.at is not None:
-            return TimeWindow(None, since=moment(window.at, self.text))
-        if not window.every:
-            self.fail(WindowMisuse("landmarks need a distance"), source.at)
-        return TimeWindow(None, every=window.every)
-
-    def _session(
-        self, source: ast.Source, visible: Visible, window: ast.SessionWindow
-    ) -> SessionWindow:
-        """Sessions of the partition that is named, or else of what the query groups by."""
-        by = window.partition_by
-        if not by:
-            names = {f.name.split(".", 1)[1].lower() for f in visible.fields}
-            by = tuple(
-                node
-                for node in map(self._meant, self.query.group_by)
-                if isinstance(node, exp.Column)
-                and node.name.lower() in names
-                and node.table.lower() in ("", visible.alias.lower())
-            )
-        return SessionWindow(window.gap, self._partition(source, visible, by))
-
-    def _meant(self, node: exp.Expr) -> exp.Expr:
-        """The item of SELECT that a number or a name in GROUP BY stands for."""
-        items = self.query.items
-        if isinstance(node, exp.Literal) and node.name.isdigit() and int(node.name) <= len(items):
-            node = items[int(node.name) - 1]
-        named = [i for i in items if isinstance(i, exp.Alias)]
-        node = next((i for i in named if i.alias.lower() == node.name.lower()), node)
-        found: exp.Expr = node.this if isinstance(node, exp.Alias) else node
-        return found
-
-    def _partition(
-        self, source: ast.Source, visible: Visible, nodes: tuple[exp.Expr, ...]
-    ) -> tuple[str, ...]:
-        own = Scope(self.catalog, (visible,), self.text)
-        by = [own.bind(e) for e in nodes]
-        if not all(isinstance(e, Column) for e in by):
-            self.fail(WindowMisuse("PARTITION BY takes columns of the stream"), source.at)
-        return tuple(e.name for e in by if isinstance(e, Column))
+        return bound_window(source, visible, self.query, self.catalog, self.text)
 
 
 def _alias(source: ast.Source, position: int) -> str:

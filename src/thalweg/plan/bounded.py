@@ -19,10 +19,7 @@ from thalweg.plan.logical import (
     Node,
     OuterJoin,
     OuterKind,
-    RowWindow,
     Scan,
-    SessionWindow,
-    TimeWindow,
     Window,
     walk,
 )
@@ -85,8 +82,7 @@ _COUNT_WORDS = {
 def _endless(node: Node) -> list[str]:
     """Names of the streams whose rows never leave this relation."""
     if isinstance(node, Window):
-        grows = isinstance(node.window, TimeWindow) and node.window.grows
-        return [_name(node)] if grows else []
+        return [_name(node)] if node.window.grows else []
     if isinstance(node, Aggregate) and not node.keys:
         return []  # one row
     return list(dict.fromkeys(name for child in node.inputs for name in _endless(child)))
@@ -103,15 +99,7 @@ def _name(window: Window) -> str:
 
 
 def _bound(window: Window) -> str:
-    name, spec = _name(window), window.window
-    if isinstance(spec, RowWindow):
-        per = f" per {', '.join(spec.partition_by)}" if spec.partition_by else ""
-        return f"{name}: {spec.rows} rows{per}"
-    if isinstance(spec, SessionWindow):
-        return f"{name}: the rows of open sessions"
-    if spec.grows:
-        return f"{name}: not kept"
-    return f"{name}: {spec}"
+    return f"{_name(window)}: {window.window.bound()}"
 
 
 def _listed(names: list[str]) -> str:

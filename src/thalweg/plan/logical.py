@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any
 
 from thalweg.plan.expr import AggregateCall, Column, Expr, Predicate
 from thalweg.plan.types import DataType
+from thalweg.windows.protocol import WindowSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,110 +30,6 @@ class Field:
 
 
 Schema = tuple[Field, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TimeWindow:
-    """`[RANGE d]` (closed at both ends), `[NOW]` (range 0), `[UNBOUNDED]` (range None).
-
-    With `slide` the content changes only at boundaries b = k·slide and holds b-range ≤ ts < b. With
-    `every` it holds what has come since the last multiple of it (LANDMARK EVERY). Only rows with
-    since ≤ ts ≤ until ever enter (LANDMARK t, FROM t TO u).
-    """
-
-    range: int | None
-    slide: int | None = None
-    every: int | None = None
-    since: int | None = None
-    until: int | None = None
-
-    @property
-    def is_endless(self) -> bool:
-        """Whether rows never leave again."""
-        return self.range is None and self.every is None
-
-    @property
-    def grows(self) -> bool:
-        """Whether the content grows for ever."""
-        return self.is_endless and self.until is None
-
-    def __str__(self) -> str:
-        if self.every is not None:
-            return f"[LANDMARK EVERY {format_duration(self.every)}]"
-        if self.until is not None and self.since is not None:
-            return f"[FROM {format_instant(self.since)} TO {format_instant(self.until)}]"
-        if self.since is not None:
-            return f"[LANDMARK {format_instant(self.since)}]"
-        if self.range is None:
-            return "[UNBOUNDED]"
-        if self.range == 0 and self.slide is None:
-            return "[NOW]"
-        slide = "" if self.slide is None else f" SLIDE {format_duration(self.slide)}"
-        return f"[RANGE {format_duration(self.range)}{slide}]"
-
-
-@dataclass(frozen=True, slots=True)
-class RowWindow:
-    """`[ROWS n]`, or `[PARTITION BY cols ROWS n]` when `partition_by` is not empty.
-
-    `partition_by` holds unique column names (`alias.column`).
-    """
-
-    rows: int
-    partition_by: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        by = f"PARTITION BY {', '.join(self.partition_by)} " if self.partition_by else ""
-        return f"[{by}ROWS {self.rows}]"
-
-
-@dataclass(frozen=True, slots=True)
-class SessionWindow:
-    """`[SESSION GAP d]`: rows of a partition no further apart than the gap are a session. At the
-    instant at which it is certain that no row joins it any more, gap and one tick after its last,
-    the window holds the whole session, and only then."""
-
-    gap: int
-    partition_by: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        by = f"PARTITION BY {', '.join(self.partition_by)} " if self.partition_by else ""
-        return f"[{by}SESSION GAP {format_duration(self.gap)}]"
-
-
-KeptWindow = RowWindow | SessionWindow
-"""Windows over the order of rows: later rows decide how long a row stays, so the content is kept,
-and dropping rows before the window would change it."""
-WindowSpec = TimeWindow | KeptWindow
-UNBOUNDED = TimeWindow(None)
-NOW = TimeWindow(0)
-
-_UNITS = ((86_400_000_000, "d"), (3_600_000_000, "h"), (60_000_000, "min"), (1_000_000, "s"),
-          (1_000, "ms"), (1, "µs"))  # fmt: skip
-
-
-def format_duration(micros: int) -> str:
-    """A duration in its largest whole unit."""
-    for size, unit in _UNITS:
-        if micros and micros % size == 0:
-            return f"{micros // size} {unit}"
-    return f"{micros} µs"
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def format_instant(micros: int) -> str:
-    moment = _EPOCH + timedelta(microseconds=micros)
-    return f"'{moment.replace(tzinfo=None).isoformat(' ')}'"
-
-
-def instant_of(at: datetime | int) -> int:
-    """Microseconds since 1970; a time without a zone is UTC."""
-    if isinstance(at, int):
-        return at
-    zoned = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
-    return (zoned - _EPOCH) // timedelta(microseconds=1)
 
 
 class EmitKind(Enum):

@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from thalweg.plan.expr import Member, Predicate, columns_of
-from thalweg.plan.logical import NOW, CountRule
+from thalweg.plan.logical import CountRule
 from thalweg.plan.physical import Block, Counted, Leaf, Pipeline, Probe, Relation
 from thalweg.plan.types import BOOLEAN
+from thalweg.windows.range import NOW
 
 Predicates = tuple[Predicate, ...]
 

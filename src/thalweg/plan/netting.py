@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.expr import Column
-from thalweg.plan.logical import CountRule, EmitKind, KeptWindow, TimeWindow
+from thalweg.plan.logical import CountRule, EmitKind
 from thalweg.plan.physical import Block, Counted, Merged, Relation, Sequenced
 
 
@@ -25,7 +25,7 @@ def needs_netting(kind: EmitKind, relations: tuple[Relation, ...], catalog: Cata
     if only_grows(root):
         return False
     windows = [leaf.window for leaf in root.leaves if leaf.window is not None]
-    if any(isinstance(w, KeptWindow) for w in windows):
+    if any(w.is_ordered for w in windows):
         return True
     # a result that shows the event time of each component has a lifetime of its own
     shown = {c.expr.name for c in root.columns if isinstance(c.expr, Column)}
@@ -44,6 +44,4 @@ def only_grows(relation: Relation) -> bool:
     if isinstance(relation, Counted):
         return relation.rule in (CountRule.DISTINCT, CountRule.SEMI, CountRule.INTERSECT)
     windows = [leaf.window for leaf in relation.leaves if leaf.window is not None]
-    return relation.grouping is None and all(
-        isinstance(w, TimeWindow) and w.is_endless and w.slide is None for w in windows
-    )
+    return relation.grouping is None and all(w.only_grows for w in windows)

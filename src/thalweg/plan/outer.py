@@ -21,7 +21,6 @@ from thalweg.plan.logical import (
     Project,
     Scan,
     Schema,
-    TimeWindow,
     Union,
     Window,
     walk,
@@ -37,7 +36,7 @@ def is_lookup(node: OuterJoin) -> bool:
     """Whether the left rows never leave and the right ones are of tables: then nothing has to be
     remembered to know who stands alone."""
     windows = [n.window for n in walk(node.left) if isinstance(n, Window)]
-    endless = all(isinstance(w, TimeWindow) and w.is_endless for w in windows)
+    endless = all(w.is_endless for w in windows)
     plain = all(isinstance(n, (Filter, Join, Window, Scan)) for n in walk(node.left))
     # where nothing ever comes, rows are there from the start only if both sides are bare tables
     led = has_streams(node.left) or all(isinstance(n, (Filter, Scan)) for n in walk(node.right))

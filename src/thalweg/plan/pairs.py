@@ -31,7 +31,6 @@ from thalweg.plan.logical import (
     Scan,
     Schema,
     Sequence,
-    TimeWindow,
     Union,
     Window,
     transform,
@@ -41,6 +40,7 @@ from thalweg.plan.physical import QueryPlan
 from thalweg.plan.planner import plan_query
 from thalweg.plan.query import BoundQuery, QueryOptions
 from thalweg.plan.standing import StandingFilter, is_opaque, split_up
+from thalweg.windows.range import RangeWindow
 
 PAIRS = "pairs-"
 ROWS = "j"
@@ -141,14 +141,13 @@ def _side(member: Node, catalog: Catalog) -> _Side | None:
             window, member = member.window, member.input
         else:
             return None
-    if member.is_table or not isinstance(window, TimeWindow):
+    if member.is_table or window is None or window.is_ordered:
         return None
     stream = catalog.stream(member.relation)
-    own = None if window.range is None else window.range + (window.slide or 0)
-    reaches = [r for r in (own, window.every) if r is not None]
-    if stream.timestamp is None or not reaches:
+    if stream.timestamp is None or window.longest_stay is None:
         return None
-    return _Side(member.alias, stream, max([*reaches, stream.retain or 0]), predicates)
+    reach = max(window.longest_stay, stream.retain or 0)
+    return _Side(member.alias, stream, reach, predicates)
 
 
 def _filters_above(root: Node, join: Join) -> tuple[Predicate, ...]:
@@ -169,7 +168,7 @@ def _all_combinations(
     sides: list[_Side], predicates: tuple[Predicate, ...], catalog: Catalog
 ) -> QueryPlan:
     members = tuple(
-        Window(Scan(s.stream.name, s.alias, s.fields), TimeWindow(s.range)) for s in sides
+        Window(Scan(s.stream.name, s.alias, s.fields), RangeWindow(s.range)) for s in sides
     )
     join = Join(members, predicates)
     columns = tuple(Named(f.name, f.column()) for s in sides for f in s.fields)

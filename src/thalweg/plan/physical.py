@@ -18,18 +18,15 @@ from thalweg.plan.logical import (
     CountRule,
     EmitKind,
     Field,
-    KeptWindow,
     Named,
     NamedAggregate,
     OuterKind,
     Schema,
     SequenceColumn,
-    SessionWindow,
     SortKey,
-    TimeWindow,
-    WindowSpec,
 )
 from thalweg.plan.types import BIGINT
+from thalweg.windows.protocol import TimeWindow, WindowSpec
 
 REFERENCE, START, END = TRACKS = ("__reference", "__start", "__end")
 """Columns of rows that subresults refer to: where the row is, its first instant, and its last."""
@@ -91,11 +88,16 @@ class Leaf:
     @property
     def keeps_rows(self) -> bool:
         """Whether the window's content is state of its own."""
-        return isinstance(self.window, KeptWindow)
+        return self.window is not None and self.window.is_ordered
 
     @property
     def time_window(self) -> TimeWindow:
         assert isinstance(self.window, TimeWindow)
+        return self.window
+
+    @property
+    def ordered_window(self) -> OrderedWindow:
+        assert isinstance(self.window, OrderedWindow)
         return self.window
 
     def bare(self, name: str) -> str:
@@ -403,12 +405,3 @@ class QueryPlan:
     def windows(self) -> tuple[WindowSpec, ...]:
         windows = (leaf.window for r in self.readings for leaf in r.leaves)
         return tuple(w for w in windows if w is not None)
-
-    @cached_property
-    def slides(self) -> tuple[int, ...]:
-        slides = {w.slide for w in self.windows if isinstance(w, TimeWindow)}
-        return tuple(sorted(s for s in slides if s is not None))
-
-    @cached_property
-    def gaps(self) -> tuple[int, ...]:
-        return tuple(sorted({w.gap for w in self.windows if isinstance(w, SessionWindow)}))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from thalweg.plan import functions
 from thalweg.plan.classes import KeyClasses
 from thalweg.plan.expr import Expr, Predicate, columns_of
-from thalweg.plan.logical import OuterKind, TimeWindow
+from thalweg.plan.logical import OuterKind
 from thalweg.plan.physical import (
     Block,
     Check,
@@ -173,7 +173,7 @@ def _brings_changes(leaf: Leaf, leaves: tuple[Leaf, ...]) -> bool:
     if not leaf.is_table and not leaf.is_static:
         return True
     windows = [other.window for other in leaves if other.window is not None]
-    endless = any(isinstance(w, TimeWindow) and w.is_endless for w in windows)
+    endless = any(w.is_endless for w in windows)
     return (leaf.changes or leaf.is_static) and not endless
 
 

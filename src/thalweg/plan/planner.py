@@ -9,14 +9,12 @@ from thalweg.plan.catalog import Catalog
 from thalweg.plan.expr import Predicate, columns_of
 from thalweg.plan.functions import can_raise
 from thalweg.plan.logical import (
-    NOW,
     Aggregate,
     Count,
     Emit,
     EmitKind,
     Filter,
     Join,
-    KeptWindow,
     Named,
     Node,
     OuterJoin,
@@ -26,7 +24,6 @@ from thalweg.plan.logical import (
     Sequence,
     Union,
     Window,
-    WindowSpec,
 )
 from thalweg.plan.memberships import ask_as_filters
 from thalweg.plan.netting import needs_netting
@@ -45,6 +42,8 @@ from thalweg.plan.pipelines import Orders, Predicates, with_pipelines
 from thalweg.plan.query import BoundQuery
 from thalweg.plan.routing import route_block, route_relations
 from thalweg.plan.trees import can_follow, usual_tree
+from thalweg.windows.protocol import WindowSpec
+from thalweg.windows.range import NOW
 
 
 def plan_query(query: BoundQuery, catalog: Catalog, orders: Orders | None = None) -> QueryPlan:
@@ -146,9 +145,9 @@ class _Drafts:
         hints = _hints(below.schema, predicates, count)
         post: tuple[Predicate, ...] = ()
         columns: tuple[str, ...] = ()
-        if isinstance(window, KeptWindow) or whole:
+        if window.is_ordered or whole:
             columns = tuple(f.name for f in below.schema)
-        if isinstance(window, KeptWindow):
+        if window.is_ordered:
             post, hints = above, ()
         else:
             filters += above
@@ -185,7 +184,7 @@ class _Drafts:
         predicates: Predicates,
         count: int,
     ) -> Leaf:
-        if isinstance(window, KeptWindow):
+        if window is not None and window.is_ordered:
             leaf = Leaf(scan.alias, scan.relation, scan.fields, window, filters, (), above)
             return self._with_order(leaf)
         hints = _hints(scan.fields, predicates, count)

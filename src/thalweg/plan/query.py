@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg.plan.logical import Emit, Scan, Schema, TimeWindow, Window, scans, walk
+from thalweg.plan.logical import Emit, Scan, Schema, scans
 
 SHARE = "auto"
 
@@ -87,11 +87,3 @@ class BoundQuery:
     def streams(self) -> tuple[str, ...]:
         """Names of the streams read, each once, in FROM order."""
         return tuple(dict.fromkeys(s.relation for s in self.scans if not s.is_table))
-
-    @property
-    def slides(self) -> tuple[int, ...]:
-        """The slides of its windows."""
-        found = (n.window for n in walk(self.root) if isinstance(n, Window))
-        return tuple(
-            sorted({w.slide for w in found if isinstance(w, TimeWindow) and w.slide is not None})
-        )

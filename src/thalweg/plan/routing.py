@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from thalweg.plan.classes import KeyClasses
 from thalweg.plan.cubes import cube_routing
 from thalweg.plan.expr import Column, Predicate
-from thalweg.plan.logical import EmitKind, KeptWindow
+from thalweg.plan.logical import EmitKind
 from thalweg.plan.physical import (
     Block,
     Grouping,
@@ -88,7 +88,7 @@ def _candidates(
     only = streams[0]
     own = [f.name for f in leaves[only].fields]
     window = leaves[only].window
-    if isinstance(window, KeptWindow):
+    if window is not None and window.is_ordered:
         own = [n for n in own if n in window.partition_by]
     if grouping is not None:
         own = [n for n in own if n in _grouped_by(grouping)]
@@ -110,7 +110,7 @@ def _obstacle(
     netting: bool,
 ) -> str | None:
     for i, leaf in enumerate(leaves):
-        if isinstance(leaf.window, KeptWindow):
+        if leaf.window is not None and leaf.window.is_ordered:
             routed = {c[i] for c in key if i in c}
             if not routed or not routed <= set(leaf.window.partition_by):
                 return "a window over rows needs its stream's whole order"
@@ -126,7 +126,7 @@ def _obstacle(
 def _why_single(
     leaves: tuple[Leaf, ...], classes: KeyClasses, streams: list[int], grouping: Grouping | None
 ) -> str:
-    if any(isinstance(leaf.window, KeptWindow) for leaf in leaves):
+    if any(leaf.keeps_rows for leaf in leaves):
         return "a window over rows needs its stream's whole order"
     if len(streams) > 1 and not classes.shared_by(streams):
         return "the streams share no common join key"
@@ -227,7 +227,7 @@ def _of_block(
 
 def _of_leaf(leaf: Leaf, place: int, carried: Sequence[Sequence[_Carrier]]) -> Iterator[_Carrier]:
     allowed = {f.name for f in leaf.fields}
-    if isinstance(leaf.window, KeptWindow):
+    if leaf.window is not None and leaf.window.is_ordered:
         allowed &= set(leaf.window.partition_by)
     if leaf.source is not None:
         for carrier in carried[leaf.source]:

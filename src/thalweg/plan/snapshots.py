@@ -10,27 +10,18 @@ from dataclasses import replace
 
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.expr import Column
-from thalweg.plan.logical import (
-    Emit,
-    EmitKind,
-    Filter,
-    Node,
-    Scan,
-    TimeWindow,
-    Window,
-    transform,
-    walk,
-)
+from thalweg.plan.logical import Emit, EmitKind, Filter, Node, Scan, Window, transform, walk
 from thalweg.plan.physical import Block, QueryPlan, Relation
 from thalweg.plan.planner import plan_query
 from thalweg.plan.query import BoundQuery
+from thalweg.windows.protocol import TimeWindow
 
 
 def has_snapshots(query: BoundQuery) -> bool:
     """Whether its answer at an instant follows from which rows lie between which times."""
     windows = [n for n in walk(query.root) if isinstance(n, Window)]
     return query.root.kind is EmitKind.RELATION and all(
-        isinstance(w.window, TimeWindow) and _scanned(w) is not None for w in windows
+        not w.window.is_ordered and _scanned(w) is not None for w in windows
     )
 
 

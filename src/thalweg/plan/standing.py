@@ -11,9 +11,10 @@ from typing import Any
 
 from thalweg.plan.expr import Call, Column, Expr, Literal, Predicate, UserCall, transform, walk
 from thalweg.plan.functions import can_raise
-from thalweg.plan.logical import EmitKind, TimeWindow
+from thalweg.plan.logical import EmitKind
 from thalweg.plan.physical import Block, Leaf, QueryPlan
 from thalweg.plan.types import DataType
+from thalweg.windows.range import UNBOUNDED
 
 _TURNED = {"<": ">", "<=": ">=", "=": "=", ">=": "<=", ">": "<"}
 _COMPARED = (
@@ -62,7 +63,7 @@ def where_filter(plan: QueryPlan) -> StandingFilter | None:
     if len(leaves) != 1 or not isinstance(plan.relations[0], Block):
         return None
     leaf = leaves[0]
-    if leaf.is_table or leaf.members or not isinstance(leaf.window, TimeWindow):
+    if leaf.is_table or leaf.members or leaf.keeps_rows:
         return None
     return _asked(leaf, ())
 
@@ -88,10 +89,8 @@ def _is_plain(block: Block) -> bool:
 
 def _is_bare(leaf: Leaf) -> bool:
     """The whole stream, each row once, as it comes."""
-    window = leaf.window
-    whole = isinstance(window, TimeWindow) and window.grows and window.slide is None
-    starts = isinstance(window, TimeWindow) and window.since is None
-    return leaf.is_stored and whole and starts and not leaf.members and not leaf.post_filters
+    whole = leaf.is_stored and leaf.window == UNBOUNDED
+    return whole and not leaf.members and not leaf.post_filters
 
 
 def is_opaque(predicate: Predicate) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from thalweg.plan.classes import KeyClasses
 from thalweg.plan.expr import columns_of
-from thalweg.plan.logical import Field, SessionWindow
+from thalweg.plan.logical import Field
 from thalweg.plan.physical import (
     Block,
     Check,
@@ -50,7 +50,8 @@ class Span:
 
 def can_be_kept(leaf: Leaf) -> bool:
     """Whether rows of a leaf can be referred to from one epoch to the next."""
-    passing = isinstance(leaf.window, SessionWindow) or leaf.changes or leaf.members
+    waits = leaf.window is not None and leaf.window.waits
+    passing = waits or leaf.changes or leaf.members
     return leaf.is_stored and not passing
 
 

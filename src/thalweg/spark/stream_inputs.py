@@ -10,9 +10,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from thalweg.errors import ConfigError, UnknownName, did_you_mean
+from thalweg.instants import instant_of
 from thalweg.lang.definitions import columns_of
 from thalweg.plan.catalog import SourceSpec, StreamDef, TableDef
-from thalweg.plan.logical import Schema, instant_of
+from thalweg.plan.logical import Schema
 from thalweg.runtime.results.stream_history import history
 from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.sources.files import inferred_table, list_files, read_file

@@ -14,6 +14,7 @@ from thalweg.lang.windows import source_called, with_window
 from thalweg.plan.query import LIVE_OPTIONS
 from thalweg.statements.protocol import Effect, StatementKind
 from thalweg.statements.services import Services
+from thalweg.windows.protocol import WindowClause
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class AlterQuery:
     effect: ClassVar[Effect] = Effect.COMMIT
     name: str
     window_source: str | None
-    window: ast.WindowClause | None
+    window: WindowClause | None
     options: tuple[tuple[str, Any], ...]
     query: ast.Query | None
     at: int

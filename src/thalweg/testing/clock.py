@@ -9,20 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from thalweg.plan.logical import (
-    UNBOUNDED,
-    Emit,
-    EmitKind,
-    Filter,
-    Node,
-    Scan,
-    SessionWindow,
-    TimeWindow,
-    Window,
-    WindowSpec,
-    walk,
-)
+from thalweg.plan.logical import Emit, EmitKind, Filter, Node, Scan, Window, walk
 from thalweg.plan.logical import Sequence as Sequence_
+from thalweg.windows.protocol import WindowSpec
+from thalweg.windows.range import UNBOUNDED
 
 
 @dataclass(frozen=True)
@@ -31,10 +21,6 @@ class _Input:
 
     stamps: tuple[int, ...]
     window: WindowSpec
-
-    @property
-    def slide(self) -> int | None:
-        return self.window.slide if isinstance(self.window, TimeWindow) else None
 
 
 @dataclass(frozen=True)
@@ -56,19 +42,14 @@ class Clock:
         if not seen:
             return None
         derived = tuple(_derived_windows(root))
-        slides = [i.slide for i in inputs if i.slide is not None]
-        slides += [w.slide for w in derived if isinstance(w, TimeWindow) and w.slide is not None]
         windows = [*(i.window for i in inputs), *derived]
-        gaps = [w.gap for w in windows if isinstance(w, SessionWindow)]
         if horizon is None:
-            last = max(seen)
-            horizon = max(
-                [last, *(_boundary_after(last, s) for s in slides), *(last + g + 1 for g in gaps)]
-            )
+            horizon = max(w.settled(max(seen)) for w in windows)
         boundaries: set[int] = set()
         repeats = any(isinstance(n, Emit) and n.kind is EmitKind.RSTREAM for n in walk(root))
-        for slide in slides if repeats else ():
-            boundaries.update(range(_boundary_after(min(seen), slide), horizon + 1, slide))
+        for window in windows if repeats else ():
+            found = window.boundaries(min(seen) + 1, horizon + 1)
+            boundaries.update([] if found is None else found.tolist())
         return cls(inputs, derived, min(seen), horizon, frozenset(boundaries))
 
     def instants(self) -> list[int]:
@@ -76,11 +57,11 @@ class Clock:
         changes = {self.start} | self.boundaries
         for item in self.inputs:
             for ts in item.stamps:
-                changes.update(_changes(ts, item.window))
+                changes.update(item.window.changes(ts))
         for _ in self.derived:
             # whatever changes may be emitted by a subquery, and enter and leave its window
             for window in self.derived:
-                changes |= {t for ts in changes for t in _changes(ts, window)}
+                changes |= {t for ts in changes for t in window.changes(ts)}
         return sorted(τ for τ in changes if self.start <= τ <= self.horizon)
 
 
@@ -101,39 +82,6 @@ def _derived_windows(root: Node) -> Iterator[WindowSpec]:
     for node in walk(root):
         if isinstance(node, Window) and isinstance(node.input, (Emit, Sequence_)):
             yield node.window
-
-
-def _boundary_after(ts: int, slide: int) -> int:
-    return (ts // slide + 1) * slide
-
-
-def _changes(ts: int, window: WindowSpec) -> Iterator[int]:
-    """When a row enters its window and, by time, leaves it."""
-    if isinstance(window, SessionWindow):
-        yield from (ts + window.gap + 1, ts + window.gap + 2)
-        return
-    slide = window.slide if isinstance(window, TimeWindow) else None
-    yield ts if slide is None else _boundary_after(ts, slide)
-    if isinstance(window, TimeWindow) and window.every is not None:
-        yield _boundary_after(ts, window.every)
-    if isinstance(window, TimeWindow) and window.range is not None:
-        yield (
-            ts + window.range + 1 if slide is None else _boundary_after(ts + window.range, slide)
-        )
-
-
-def in_window(ts: int, window: TimeWindow, instant: int) -> bool:
-    """Whether a row belongs to the content of a time window."""
-    if window.since is not None and ts < window.since:
-        return False
-    if window.until is not None and ts > window.until:
-        return False
-    if window.every is not None:
-        return instant // window.every * window.every <= ts <= instant
-    if window.slide is None:
-        return ts <= instant and (window.range is None or instant - window.range <= ts)
-    boundary = instant // window.slide * window.slide
-    return ts < boundary and (window.range is None or boundary - window.range <= ts)
 
 
 def scan_below(node: Node) -> Scan:

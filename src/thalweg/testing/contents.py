@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg.plan.logical import SequenceColumn, SessionWindow, TimeWindow, WindowSpec
-from thalweg.testing.clock import in_window
+from thalweg.plan.logical import SequenceColumn
 from thalweg.testing.compare import normal_row
+from thalweg.windows.protocol import WindowSpec
 
 
 @dataclass(frozen=True)
@@ -24,26 +24,11 @@ def content(
     arrived: Sequence[Arrival], spec: WindowSpec, instant: int, named: Callable[[str], str]
 ) -> list[Arrival]:
     """What a window holds at an instant of the rows that have arrived, in stream order."""
-    if isinstance(spec, TimeWindow):
-        return [a for a in arrived if in_window(a.ts, spec, instant)]
     parts: dict[tuple[Any, ...], list[Arrival]] = {}
     for arrival in arrived:
         by = normal_row(arrival.columns[named(c)] for c in spec.partition_by)
         parts.setdefault(by, []).append(arrival)
-    if isinstance(spec, SessionWindow):
-        return [a for part in parts.values() for a in _closing_session(part, spec.gap, instant)]
-    return [a for part in parts.values() for a in part[max(len(part) - spec.rows, 0) :]]
-
-
-def _closing_session(arrived: Sequence[Arrival], gap: int, instant: int) -> list[Arrival]:
-    """The session for which this is the first instant that no further row can reach."""
-    arrived = [a for a in arrived if a.ts < instant]
-    if not arrived or arrived[-1].ts + gap + 1 != instant:
-        return []
-    first = len(arrived) - 1
-    while first > 0 and arrived[first].ts - arrived[first - 1].ts <= gap:
-        first -= 1
-    return list(arrived[first:])
+    return [a for part in parts.values() for a in spec.content(part, instant)]
 
 
 def looked_up(column: SequenceColumn, rows: Sequence[Arrival], place: int) -> Any:

@@ -12,7 +12,7 @@ from random import Random
 
 import pyarrow as pa
 
-from thalweg.plan.logical import format_instant
+from thalweg.instants import format_instant
 from thalweg.testing.random_streams import (
     GeneratedStream,
     Shape,

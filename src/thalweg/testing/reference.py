@@ -23,7 +23,6 @@ import pyarrow as pa
 
 from thalweg.plan.expr import Expr, Literal, Predicate, columns_of
 from thalweg.plan.logical import (
-    UNBOUNDED,
     Aggregate,
     Count,
     CountRule,
@@ -31,7 +30,6 @@ from thalweg.plan.logical import (
     EmitKind,
     Filter,
     Join,
-    KeptWindow,
     NamedAggregate,
     Node,
     OuterJoin,
@@ -39,11 +37,8 @@ from thalweg.plan.logical import (
     Project,
     Scan,
     Sequence,
-    SessionWindow,
-    TimeWindow,
     Union,
     Window,
-    WindowSpec,
 )
 from thalweg.plan.types import BOOLEAN
 from thalweg.testing.aggregates import exact, finish
@@ -52,6 +47,8 @@ from thalweg.testing.compare import ResultRow, normal_row, order_key, python_row
 from thalweg.testing.compare import row_order_key as sort_key
 from thalweg.testing.contents import Arrival, content, looked_up
 from thalweg.testing.scalar import NO_FUNCTIONS, RowError, evaluate
+from thalweg.windows.protocol import WindowSpec
+from thalweg.windows.range import UNBOUNDED
 
 Rejection = tuple[str, str]
 Version = tuple[int, Sequence_[dict[str, Any]]]
@@ -210,7 +207,7 @@ def _flatten(node: Node) -> tuple[list[Node], list[Predicate]]:
         predicates = [p for _, below in parts for p in below]
         return [m for above, _ in parts for m in above], [*predicates, *node.predicates]
     stream_below = isinstance(node, Window) and not isinstance(node.input, (Emit, Sequence))
-    if isinstance(node, Window) and stream_below and isinstance(node.window, TimeWindow):
+    if isinstance(node, Window) and stream_below and not node.window.is_ordered:
         # A filter commutes with a time window, though not with a row window.
         return [Window(scan_below(node.input), node.window)], _flatten(node.input)[1]
     return [node], []
@@ -262,7 +259,7 @@ class _Evaluator:
             return self.count(node, instant)
         if isinstance(node, OuterJoin):
             return self.outer(node, instant)
-        if isinstance(node, Window) and isinstance(node.window, KeptWindow):
+        if isinstance(node, Window) and node.window.is_ordered:
             kept = {row.id for row in self.block(node.input, instant)}
             return self.window(scan_below(node.input), node.window, instant, kept)
         return self.block(node, instant)
@@ -350,10 +347,11 @@ class _Evaluator:
             return not node.is_table and any(ts == instant for ts, _ in self.ordered[node.relation])
         if not isinstance(node, Window):
             return any(self.is_due(child, instant) for child in node.inputs)
-        if isinstance(node.window, SessionWindow):
+        if node.window.waits:
             return bool(self.window_content(node, instant))
-        if isinstance(node.window, TimeWindow) and node.window.slide is not None:
-            return instant > self.start and instant % node.window.slide == 0
+        boundaries = node.window.boundaries(instant, instant + 1)
+        if boundaries is not None:
+            return instant > self.start and len(boundaries) > 0
         stream = node.input
         while isinstance(stream, Filter):
             stream = stream.input

@@ -8,8 +8,8 @@ from random import Random
 from thalweg.adapt.filters.guards import respected
 from thalweg.adapt.filters.ordering import Order, Ordering, Settings
 from thalweg.adapt.loop import Adaptation
-from thalweg.columns.frame import Ints
 from thalweg.exec.tactics import Observation
+from thalweg.instants import Ints
 from thalweg.plan.conjunctions import Ordered
 from thalweg.plan.physical import Block, QueryPlan
 from thalweg.plan.query import QueryOptions

@@ -36,8 +36,8 @@ from thalweg.adapt.filters.agreedy import AGreedy
 from thalweg.adapt.filters.guards import allows
 from thalweg.adapt.filters.ordering import Order, Settings, Trigger
 from thalweg.adapt.filters.sweep import Sweep
-from thalweg.columns.frame import Ints
 from thalweg.exec.tactics import Observation
+from thalweg.instants import Ints
 
 Region = tuple[int, ...]
 

@@ -13,8 +13,8 @@ from thalweg.adapt.filters.guards import Guards
 from thalweg.adapt.filters.ordering import Order, dropped
 from thalweg.adapt.filters.static import best_order, cost_of
 from thalweg.adapt.filters.window import Drops
-from thalweg.columns.frame import Ints
 from thalweg.exec.tactics import UNKNOWN, Observation
+from thalweg.instants import Ints
 
 
 @dataclass(frozen=True, slots=True)

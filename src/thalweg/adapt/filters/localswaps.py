@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from thalweg.adapt.filters.ordering import Order, Ordering, Settings, Stopwatch, Trigger
-from thalweg.columns.frame import Ints
 from thalweg.exec.tactics import DROPPED, Observation
+from thalweg.instants import Ints
 
 
 class LocalSwaps(Ordering):

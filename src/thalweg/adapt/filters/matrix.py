@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from thalweg.adapt.filters.guards import Guards, free
 from thalweg.adapt.filters.window import Drops
-from thalweg.columns.frame import Ints
+from thalweg.instants import Ints
 
 Costs = npt.NDArray[np.float64]
 

@@ -22,8 +22,8 @@ from thalweg.adapt.constants import (
 from thalweg.adapt.filters.costs import CostBook
 from thalweg.adapt.filters.guards import Guards, free, learned, respected
 from thalweg.adapt.filters.window import Drops
-from thalweg.columns.frame import Ints
 from thalweg.exec.tactics import DROPPED, Observation
+from thalweg.instants import Ints
 
 Order = tuple[int, ...]
 

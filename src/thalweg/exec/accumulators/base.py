@@ -12,9 +12,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from thalweg.columns.frame import Ints, Signs
+from thalweg.columns.frame import Signs
 from thalweg.columns.runs import Runs
 from thalweg.columns.vector import Vector
+from thalweg.instants import Ints
 from thalweg.numeric import exact
 from thalweg.plan.types import DataType
 

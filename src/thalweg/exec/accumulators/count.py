@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thalweg.columns.frame import Ints
 from thalweg.columns.vector import Vector
 from thalweg.exec.accumulators.base import (
     Arguments,
@@ -17,6 +16,7 @@ from thalweg.exec.accumulators.base import (
     counted,
     used_weights,
 )
+from thalweg.instants import Ints
 from thalweg.plan.types import BIGINT, DataType
 
 

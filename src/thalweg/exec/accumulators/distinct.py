@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from thalweg.columns.frame import Ints
 from thalweg.columns.vector import Vector
 from thalweg.exec.accumulators.base import (
     Accumulator,
@@ -22,6 +21,7 @@ from thalweg.exec.accumulators.base import (
 )
 from thalweg.exec.accumulators.holdings import Holdings
 from thalweg.exec.accumulators.whole import presence_changes
+from thalweg.instants import Ints
 from thalweg.plan.types import DataType
 
 

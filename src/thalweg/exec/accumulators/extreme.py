@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thalweg.columns.frame import Ints
 from thalweg.columns.vector import Mask, Vector
 from thalweg.exec.accumulators.base import (
     Arguments,
@@ -22,6 +21,7 @@ from thalweg.exec.accumulators.base import (
     used_weights,
 )
 from thalweg.exec.accumulators.holdings import Holdings
+from thalweg.instants import Ints
 from thalweg.numeric import extremes
 from thalweg.plan.types import DataType
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from thalweg.columns.frame import Ints, Signs
+from thalweg.columns.frame import Signs
 from thalweg.columns.runs import Runs
 from thalweg.columns.sort_codes import decode_floats, dense_ranks, order_codes
 from thalweg.columns.vector import Mask, Vector, concat, nulls
 from thalweg.exec.accumulators.base import Arguments, Columns, Loaded, Side
+from thalweg.instants import Ints
 from thalweg.numeric import extremes
 from thalweg.plan.types import DataType
 

@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thalweg.columns.frame import Ints, Signs
+from thalweg.columns.frame import Signs
 from thalweg.columns.runs import Runs
 from thalweg.columns.vector import Vector
 from thalweg.exec.accumulators.whole import NOTHING, WholeGroup
+from thalweg.instants import Ints
 from thalweg.numeric import extremes
 from thalweg.plan.types import STRING, array_of, to_arrow
 

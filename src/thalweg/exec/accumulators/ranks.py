@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thalweg.columns.frame import Ints, Signs
+from thalweg.columns.frame import Signs
 from thalweg.columns.runs import Runs
 from thalweg.columns.vector import Vector
 from thalweg.exec.accumulators.base import Loaded, Signed, running_counts
 from thalweg.exec.accumulators.whole import NOTHING, WholeGroup, presence_changes
+from thalweg.instants import Ints
 from thalweg.numeric import extremes
 from thalweg.plan.types import DOUBLE
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.columns.frame import Ints, Signs
+from thalweg.columns.frame import Signs
 from thalweg.columns.runs import Runs
 from thalweg.columns.vector import OVERFLOW, Vector
 from thalweg.exec.accumulators.base import (
@@ -19,6 +19,7 @@ from thalweg.exec.accumulators.base import (
     counted,
     used_weights,
 )
+from thalweg.instants import Ints
 from thalweg.numeric import exact
 from thalweg.plan.types import BIGINT, DOUBLE, DataType
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thalweg.columns.frame import Ints
 from thalweg.columns.vector import Vector
 from thalweg.exec.accumulators.base import (
     Arguments,
@@ -29,6 +28,7 @@ from thalweg.exec.accumulators.sums import (
     stored_limbs,
     stored_specials,
 )
+from thalweg.instants import Ints
 from thalweg.numeric import exact
 from thalweg.plan.types import DOUBLE, DataType
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thalweg.columns.frame import Ints, Signs
+from thalweg.columns.frame import Signs
 from thalweg.columns.runs import Runs
 from thalweg.exec.accumulators.base import (
     Arguments,
@@ -22,6 +22,7 @@ from thalweg.exec.accumulators.base import (
     used_weights,
 )
 from thalweg.exec.accumulators.holdings import Holdings
+from thalweg.instants import Ints
 from thalweg.numeric import extremes
 from thalweg.plan.types import DataType
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from thalweg.columns.frame import Frame, Ints
+from thalweg.columns.frame import Frame
+from thalweg.instants import Ints
 from thalweg.plan.physical import END, REFERENCE, START, Block
 from thalweg.store import native
 from thalweg.store.hashing import Hashes

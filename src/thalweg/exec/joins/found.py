@@ -7,10 +7,11 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from thalweg.columns.frame import Frame, Ints
+from thalweg.columns.frame import Frame
 from thalweg.columns.vector import Mask
 from thalweg.exec.leaf import Matches, Needles, TimeLeaf
 from thalweg.exec.view import View
+from thalweg.instants import Ints
 from thalweg.store import native
 from thalweg.store.packs import Key
 

@@ -13,11 +13,12 @@ from typing import Protocol
 
 import numpy as np
 
-from thalweg.columns.frame import Changes, Frame, Ints
+from thalweg.columns.frame import Changes, Frame
 from thalweg.exec.context import TaskContext
 from thalweg.exec.joins.combinations import Array, Combinations
 from thalweg.exec.joins.kept import Kept
 from thalweg.exec.joins.references import packs_of, renumbered
+from thalweg.instants import Ints
 from thalweg.plan.physical import Subresult
 from thalweg.store.packs import Key
 

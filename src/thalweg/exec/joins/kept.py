@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from thalweg.columns.frame import Ints
 from thalweg.columns.vector import Mask
 from thalweg.exec.joins.combinations import Array, Combinations
+from thalweg.instants import Ints
 from thalweg.plan.physical import Subresult
 from thalweg.store.hashing import Hashes
 

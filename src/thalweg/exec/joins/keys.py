@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from thalweg.columns.frame import Frame, Ints
+from thalweg.columns.frame import Frame
 from thalweg.columns.vector import Mask
+from thalweg.instants import Ints
 from thalweg.store import native
 from thalweg.store.hashing import Hashes, hash_columns
 

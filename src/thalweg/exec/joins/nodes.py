@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thalweg.columns.frame import Frame, Ints
+from thalweg.columns.frame import Frame
 from thalweg.columns.vector import Mask
 from thalweg.exec.joins.keys import keyed_rows
+from thalweg.instants import Ints
 from thalweg.store import native
 from thalweg.store.hashing import Hashes
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.columns.frame import Changes, Frame, Ints
+from thalweg.columns.frame import Changes, Frame
 from thalweg.columns.vector import Vector
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge
 from thalweg.exec.joins.nodes import Node
+from thalweg.instants import Ints
 from thalweg.plan.expr import Predicate, columns_of
 from thalweg.store import native
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from thalweg.columns.frame import Changes, Ints
+from thalweg.columns.frame import Changes
 from thalweg.exec.joins.output import Output
 from thalweg.exec.joins.twophases import TwoPhases
 from thalweg.exec.tactics import Effort, JoinSeen, JoinTactic, Sample
+from thalweg.instants import Ints
 from thalweg.store.hashing import Hashes, hash_columns
 
 

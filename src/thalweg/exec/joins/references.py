@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from thalweg.columns.frame import Ints
 from thalweg.exec.joins.combinations import Combinations
+from thalweg.instants import Ints
 from thalweg.store.packs import PackCache, PackMeta
 
 ROW_BITS = 32

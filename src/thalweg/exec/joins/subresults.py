@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thalweg.columns.frame import Changes, Frame, Ints, concat_frames
+from thalweg.columns.frame import Changes, Frame, concat_frames
 from thalweg.columns.vector import Mask, Vector
 from thalweg.exec.context import TaskContext
 from thalweg.exec.joins.combinations import Combinations, combinations
@@ -19,6 +19,7 @@ from thalweg.exec.joins.keeping import Referable, leave
 from thalweg.exec.joins.kept import ANYONE, Kept
 from thalweg.exec.leaf import Matches, Needles
 from thalweg.exec.tactics import CacheSeen
+from thalweg.instants import Ints
 from thalweg.plan.physical import Block, Subresult
 from thalweg.plan.subresults import KEY
 from thalweg.plan.types import BIGINT

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thalweg.columns.frame import Changes, Frame, Ints
+from thalweg.columns.frame import Changes, Frame
 from thalweg.columns.vector import Vector
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge
@@ -23,6 +23,7 @@ from thalweg.exec.joins.nodes import Node
 from thalweg.exec.joins.output import Output
 from thalweg.exec.leaf import Needles
 from thalweg.exec.tactics import DROPPED, PASSED, Verdicts
+from thalweg.instants import Ints
 from thalweg.plan.expr import Predicate, columns_of
 from thalweg.plan.physical import Block, Pipeline, Probe
 from thalweg.store.hashing import Hashes

@@ -6,10 +6,10 @@ from time import perf_counter
 
 import numpy as np
 
-from thalweg.columns.frame import Ints
 from thalweg.exec.joins.profile import PROFILE_PROBES
 from thalweg.exec.joins.twophases import TwoPhases
 from thalweg.exec.tactics import DROPPED, Observation, PipelineTactic, Verdicts
+from thalweg.instants import Ints
 
 
 def watched(run: TwoPhases, tactic: PipelineTactic) -> Observation:

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from thalweg.columns.frame import Ints
 from thalweg.exec.many.cells import Cells
+from thalweg.instants import Ints
 
 Numbers = npt.NDArray[np.int32]
 

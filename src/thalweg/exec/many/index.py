@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from thalweg.columns.frame import Ints
 from thalweg.columns.vector import Mask
 from thalweg.exec.many.bitsets import members, sets_in_cells
 from thalweg.exec.many.blocks import Blocks, Numbers
 from thalweg.exec.many.cells import ANYWHERE, OPERATORS, Cells, CellsOf, Values
+from thalweg.instants import Ints
 from thalweg.store import native
 
 _FEW = 64

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from thalweg.columns.frame import Ints
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.gather import GatherResult
 from thalweg.exec.many.index import Matches
 from thalweg.exec.many.sets import WANTED, Ids, sets_of, with_sets
+from thalweg.instants import Ints
 from thalweg.store import native
 from thalweg.store.hashing import hash_columns, second_hash
 from thalweg.store.packs import TIME, PackCache, PackMeta, fresh_name, write_pack

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from thalweg.columns.frame import Ints
 from thalweg.columns.vector import numpy_type
 from thalweg.exec.many.index import Asked, PredicateIndex
+from thalweg.instants import Ints
 from thalweg.plan.expr import Expr
 from thalweg.plan.logical import Schema
 from thalweg.plan.standing import Comparison, StandingFilter

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from thalweg.columns.frame import Ints
 from thalweg.exec.many.index import Matches
+from thalweg.instants import Ints
 from thalweg.store import native
 
 WANTED = "__queries"

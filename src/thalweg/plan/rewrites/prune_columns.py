@@ -10,7 +10,6 @@ from thalweg.plan.logical import (
     Aggregate,
     Filter,
     Join,
-    KeptWindow,
     Node,
     OuterJoin,
     Project,
@@ -46,7 +45,7 @@ def _reads(node: Node) -> Iterator[str]:
             yield from columns_of(key.expr)
         for aggregate in node.aggregates:
             yield from columns_of(aggregate.call)
-    elif isinstance(node, Window) and isinstance(node.window, KeptWindow):
+    elif isinstance(node, Window):
         yield from node.window.partition_by
     elif isinstance(node, Sequence):
         yield from node.partition_by

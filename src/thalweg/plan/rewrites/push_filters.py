@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from thalweg.plan.expr import Predicate, columns_of
 from thalweg.plan.functions import can_raise, is_deterministic
-from thalweg.plan.logical import Filter, Join, Node, TimeWindow, Window, transform
+from thalweg.plan.logical import Filter, Join, Node, Window, transform
 
 
 def push_filters(node: Node) -> Node:
@@ -25,7 +25,7 @@ def _push(node: Node) -> Node:
     below = node.input
     if isinstance(below, Filter):
         return _push(Filter(below.input, below.predicates + node.predicates))
-    if isinstance(below, Window) and isinstance(below.window, TimeWindow):
+    if isinstance(below, Window) and not below.window.is_ordered:
         return replace(below, input=_push(Filter(below.input, node.predicates)))
     if isinstance(below, Join):
         return _into_join(below, node.predicates)

@@ -130,6 +130,7 @@ class Frontiers:
 
 
 def _is_open(plan: QueryPlan, query: QueryState) -> bool:
-    """Whether it holds sessions, which time closes."""
+    """Whether it holds rows that time alone brings out or takes away, such as open sessions."""
     held = [*query.operators.slots, *query.operators.shared_slots]
-    return bool(plan.gaps) and any(slots.kind_of(slot) == slots.LEAF for slot in held)
+    timed = any(w.is_ordered and (w.waits or w.expires) for w in plan.windows)
+    return timed and any(slots.kind_of(slot) == slots.LEAF for slot in held)

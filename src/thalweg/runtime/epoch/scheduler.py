@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from thalweg.columns.frame import AFTER_TIME
+from thalweg.instants import AFTER_TIME
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.lifecycle.backfill import PULL, Pace
 from thalweg.runtime.state.engine_state import EngineState

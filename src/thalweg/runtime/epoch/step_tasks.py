@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from thalweg.columns.frame import BEFORE_TIME
 from thalweg.exec.jobs import Job
 from thalweg.exec.many.roll import Roll
 from thalweg.exec.share import task_ranges
 from thalweg.exec.step import StepTask
+from thalweg.instants import BEFORE_TIME
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.lifecycle.history_start import first_instant
 from thalweg.runtime.lifecycle.plan_table import PlanTable

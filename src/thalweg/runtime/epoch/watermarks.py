@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from thalweg.columns.frame import BEFORE_TIME
+from thalweg.instants import BEFORE_TIME
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.state.stream_state import StreamState
@@ -58,11 +58,5 @@ def closing_frontier(plan: QueryPlan, streams: Iterable[StreamState], current: i
     largest = max((s.max_ts for s in streams), default=BEFORE_TIME)
     if largest == BEFORE_TIME:
         return current
-    last = max(
-        [
-            largest,
-            *((largest // s + 1) * s for s in plan.slides),
-            *(largest + g + 1 for g in plan.gaps),
-        ]
-    )
+    last = max((w.settled(largest) for w in plan.windows), default=largest)
     return max(current, last + 1)

@@ -17,14 +17,13 @@ import pyarrow as pa
 from thalweg.errors import ConfigError
 from thalweg.exec.expressions import UserFunction
 from thalweg.plan.catalog import Catalog
-from thalweg.plan.logical import TimeWindow
 from thalweg.plan.pairs import judged_plan, pairs_of
 from thalweg.plan.physical import Leaf, QueryPlan
 from thalweg.plan.query import BoundQuery
 from thalweg.plan.snapshots import picked_columns, snapshot_plan, windows_of
 from thalweg.plan.types import to_arrow
 from thalweg.runtime.invoke.range_aggregates import RangeAggregates, is_ranked
-from thalweg.runtime.invoke.row_fetch import RowFetch, bounds, columns_of
+from thalweg.runtime.invoke.row_fetch import RowFetch, columns_of
 from thalweg.runtime.planner import output_schema
 from thalweg.runtime.results.committed_state import CommittedQuery, CommittedState
 from thalweg.runtime.results.current_answer import Answer, instant_asked
@@ -35,6 +34,7 @@ from thalweg.runtime.state.internal_names import members_output
 from thalweg.runtime.state.query_state import CONDITIONS, C, P
 from thalweg.store.packs import PackMeta
 from thalweg.store.storage import Storage
+from thalweg.windows.protocol import TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class InstantAnswers:
     def _within(
         self, committed: CommittedState, asked: Snapshot, leaf: Leaf, instant: int
     ) -> Iterator[pa.Table]:
-        low, high = bounds(asked.windows[leaf.alias], instant)
+        low, high = asked.windows[leaf.alias].alive_at(instant)
         low, columns = max(low, committed.kept_since(leaf.relation)), columns_of(leaf)
         if not asked.condition:
             packs = committed.stream_packs(leaf.relation)
@@ -211,7 +211,7 @@ class InstantAnswers:
         streams = {s.alias: s.relation for s in asked.bound.scans}
         within: dict[str, tuple[int, int]] = {}
         for alias in times:
-            low, high = bounds(asked.windows[alias], instant)
+            low, high = asked.windows[alias].alive_at(instant)
             within[alias] = max(low, committed.kept_since(streams[alias])), high
         # a combination comes with the last of its rows: no sooner than any window begins
         since = max(low for low, _ in within.values())
@@ -230,7 +230,7 @@ class InstantAnswers:
     ) -> pa.Table:
         """By the trees of its condition, which knows all rows up to an instant."""
         leaf, member = asked.plan.leaves[0], self._condition(committed, asked)
-        low, high = bounds(asked.windows[leaf.alias], instant)
+        low, high = asked.windows[leaf.alias].alive_at(instant)
         kept, cohort = committed.kept_since(leaf.relation), committed.query(member.cohort)
         assert cohort is not None
         until = min(until, cohort.frontier)

@@ -7,7 +7,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from thalweg.errors import ConfigError, QueryFailed
-from thalweg.plan.logical import format_instant
+from thalweg.instants import format_instant
 from thalweg.runtime.epoch.changes import Changes
 from thalweg.runtime.invoke.instant_answers import InstantAnswers
 from thalweg.runtime.invoke.materialize_modes import MaterializeModes

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-from thalweg.columns.frame import AFTER_TIME
 from thalweg.errors import ConfigError
+from thalweg.instants import AFTER_TIME
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.logical import EmitKind
 from thalweg.plan.query import BoundQuery

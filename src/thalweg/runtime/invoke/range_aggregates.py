@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from thalweg.columns.frame import BEFORE_TIME, Ints
 from thalweg.columns.vector import OVERFLOW, Vector, from_arrow, numpy_type
 from thalweg.exec.expressions import evaluate
+from thalweg.instants import BEFORE_TIME, Ints
 from thalweg.plan.expr import Column, Expr
 from thalweg.plan.logical import NamedAggregate
 from thalweg.plan.physical import Block, QueryPlan

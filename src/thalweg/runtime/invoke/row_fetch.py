@@ -17,27 +17,18 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from thalweg.columns.frame import AFTER_TIME, BEFORE_TIME, Ints
-from thalweg.exec import windows
 from thalweg.exec.emit import SIGN
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.many.sets import by_member
 from thalweg.exec.share import task_ranges
 from thalweg.exec.step import StepTask, step
-from thalweg.plan.logical import TimeWindow
+from thalweg.instants import AFTER_TIME, BEFORE_TIME, Ints
 from thalweg.plan.physical import Leaf, QueryPlan
 from thalweg.store import native
 from thalweg.store.packs import TIME, Pack, PackCache, PackMeta
 from thalweg.store.storage import MemoryStorage, Storage
 
 CACHED_BYTES = 512 << 20
-
-
-def bounds(window: TimeWindow, instant: int) -> tuple[int, int]:
-    """The event times [low, high) that a window holds at an instant."""
-    at = np.array([instant], np.int64)
-    low = int(windows.earliest_alive(window, at)[0])
-    return low, int(windows.latest_started(window, at)[0]) + 1
 
 
 @dataclass(slots=True)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from thalweg.columns.frame import AFTER_TIME, BEFORE_TIME
-from thalweg.exec import slots, windows
-from thalweg.plan.logical import RowWindow, TimeWindow, format_instant
+from thalweg.exec import slots
+from thalweg.instants import AFTER_TIME, BEFORE_TIME, format_instant
 from thalweg.plan.physical import Block, Leaf, QueryPlan, Reading
 from thalweg.runtime.lifecycle.history_start import passes_rows_on, reach
 from thalweg.runtime.state.query_state import QueryState
 from thalweg.runtime.state.stream_state import WindowStore
+from thalweg.windows.protocol import TimeWindow
 
 COMPLETE, PARTIAL = "COMPLETE", "PARTIAL"
 Stores = Mapping[str, WindowStore]
@@ -104,11 +104,11 @@ def _full_windows(plan: QueryPlan, query: QueryState, stores: Stores) -> Iterato
     """Windows of so many rows that hold as many: what came before would not be in them."""
     for number, relation in enumerate(plan.relations):
         for i, leaf in enumerate(relation.leaves if isinstance(relation, Block) else ()):
-            window, slot = leaf.window, slots.slot(number, slots.LEAF, i)
-            if isinstance(window, RowWindow) and not window.partition_by:
+            slot = slots.slot(number, slots.LEAF, i)
+            if leaf.keeps_rows:
                 store = stores.get(query.operators.shared_slots.get(slot, ""))
                 packs = query.operators.slots.get(slot, ()) if store is None else store.packs
-                if any(p.meta.rows >= window.rows for p in packs):
+                if any(leaf.ordered_window.is_full(p.meta.rows) for p in packs):
                     yield number, i
 
 
@@ -124,11 +124,10 @@ def _covered(leaf: Leaf, since: int, now: int) -> Coverage:
         return Coverage()
     length = max(high - low + 1, 1)
     share = max(0, high - since + 1) / length
-    ends = None if window.range is None else since + window.range
-    return Coverage(PARTIAL, share, since, ends)
+    return Coverage(PARTIAL, share, since, window.complete_at(since))
 
 
 def _low(window: TimeWindow, now: int) -> int:
     if window.since is not None:
         return window.since
-    return windows.reached_from(window, now + 1)
+    return window.reached_from(now + 1)

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from thalweg.columns.frame import BEFORE_TIME
-from thalweg.exec import windows
+from thalweg.instants import BEFORE_TIME
 from thalweg.plan.catalog import Catalog
-from thalweg.plan.logical import EmitKind, TimeWindow, WindowSpec
+from thalweg.plan.logical import EmitKind
 from thalweg.plan.physical import Block, QueryPlan, Sequenced
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.query_state import HistoryStart, QueryState
@@ -78,9 +77,10 @@ def reach(plan: QueryPlan, cut: int) -> int:
         return cut
     found = cut
     for window in plan.windows:
-        if not isinstance(window, TimeWindow) or window.is_endless:
+        low = window.reached_from(cut)
+        if window.is_endless or low == BEFORE_TIME:
             return BEFORE_TIME
-        found -= cut - windows.reached_from(window, cut)
+        found -= cut - low
     return BEFORE_TIME if any(isinstance(r, Sequenced) for r in plan.relations) else found
 
 
@@ -113,14 +113,8 @@ def passes_rows_on(plan: QueryPlan) -> bool:
         and isinstance(root, Block)
         and root.grouping is None
         and sum(not leaf.is_standing for leaf in root.leaves) == 1
-        and all(leaf.is_table or _only_grows(leaf.window) for leaf in root.leaves)
+        and all(leaf.window is None or leaf.window.only_grows for leaf in root.leaves)
     )
-
-
-def _only_grows(window: WindowSpec | None) -> bool:
-    """Whether rows appear as they arrive and never leave: one that leaves may cancel one that
-    arrives at the same instant."""
-    return isinstance(window, TimeWindow) and window.is_endless and window.slide is None
 
 
 def rows_since(storage: Storage, packs: Sequence[PackMeta], since: int) -> int:

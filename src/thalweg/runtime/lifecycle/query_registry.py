@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from thalweg.columns.frame import BEFORE_TIME
+from thalweg.instants import BEFORE_TIME
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.query import QueryOptions

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from thalweg.columns.frame import BEFORE_TIME
 from thalweg.errors import ConfigError, DuplicateName
+from thalweg.instants import BEFORE_TIME, format_duration
 from thalweg.plan.catalog import Catalog, SourceSpec, StreamDef
-from thalweg.plan.logical import EmitKind, format_duration
+from thalweg.plan.logical import EmitKind
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.query import BoundQuery, QueryOptions
 from thalweg.runtime.lifecycle.history_start import passes_rows_on, reach

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from thalweg.columns.frame import BEFORE_TIME
-from thalweg.plan.logical import TimeWindow
+from thalweg.instants import BEFORE_TIME
 from thalweg.plan.physical import Block, QueryPlan
 from thalweg.runtime.lifecycle.transitions import Event, after
 from thalweg.runtime.lifecycle.window_reach import needed_by_stream
@@ -59,7 +58,7 @@ def _evictable(plan: QueryPlan) -> set[str]:
     for reading in plan.readings:
         for leaf in reading.leaves:
             if leaf.is_stored and not leaf.is_table:
-                timed = isinstance(leaf.window, TimeWindow) and isinstance(reading, Block)
+                timed = not leaf.keeps_rows and isinstance(reading, Block)
                 found[leaf.relation] = found.get(leaf.relation, True) and timed
     return {stream for stream, may in found.items() if may}
 

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from thalweg.columns.frame import AFTER_TIME, BEFORE_TIME
 from thalweg.errors import ConfigError
 from thalweg.exec.versioned import SINCE, first_version, next_version
-from thalweg.plan.logical import format_instant
+from thalweg.instants import AFTER_TIME, BEFORE_TIME, format_instant
 from thalweg.runtime.state.clock import wall_clock
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.pending_files import PendingFiles

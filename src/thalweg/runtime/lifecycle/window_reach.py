@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from thalweg.columns.frame import BEFORE_TIME
-from thalweg.exec import windows
-from thalweg.plan.logical import TimeWindow
+from thalweg.instants import BEFORE_TIME
 from thalweg.plan.physical import Leaf, QueryPlan, Reading, Sequenced
 from thalweg.runtime.state.query_state import QueryState
+from thalweg.windows.protocol import TimeWindow
 
 
 def needed_by_stream(plan: QueryPlan, query: QueryState) -> dict[str, int]:
@@ -30,10 +29,10 @@ def needed_since(reading: Reading, leaf: Leaf, query: QueryState) -> int:
         changing = sum(not other.is_table and not other.is_static for other in reading.leaves)
         since = BEFORE_TIME if leaf.window.since is None else leaf.window.since
         return max(min(since, frontier), floor) if changing > 1 else frontier
-    return max(windows.reached_from(leaf.window, frontier), floor)
+    return max(leaf.window.reached_from(frontier), floor)
 
 
 def _held_since(window: TimeWindow, frontier: int) -> int:
     if not window.is_endless:
-        return windows.reached_from(window, frontier)
+        return window.reached_from(frontier)
     return BEFORE_TIME if window.since is None else window.since

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from thalweg.columns.frame import BEFORE_TIME
+from thalweg.instants import BEFORE_TIME
 from thalweg.runtime.state.output_keys import keys_of
 from thalweg.runtime.state.query_state import Described
 from thalweg.store.manifest import State

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from thalweg.columns.frame import BEFORE_TIME
 from thalweg.errors import ConfigError
 from thalweg.exec.derived import WEIGHT, summed
 from thalweg.exec.emit import SIGN
 from thalweg.exec.gather import EPOCH
-from thalweg.plan.logical import format_instant
+from thalweg.instants import BEFORE_TIME, format_instant
 from thalweg.runtime.state.query_state import Described
 from thalweg.store.packs import TIME, PackMeta, fresh_name, write_pack
 from thalweg.store.storage import Storage

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 from thalweg.errors import ConfigError
 from thalweg.exec.gather import Readable, rows_of
 from thalweg.exec.many.sets import wanted_by
-from thalweg.plan.logical import EmitKind, format_instant
+from thalweg.instants import format_instant
+from thalweg.plan.logical import EmitKind
 from thalweg.runtime.planner import output_schema
 from thalweg.runtime.results.committed_state import CommittedQuery, metas
 from thalweg.runtime.results.current_answer import Answer, instant_asked

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from thalweg.columns.frame import BEFORE_TIME
 from thalweg.errors import UnknownName, did_you_mean
+from thalweg.instants import BEFORE_TIME
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.store.packs import TIME, with_times
 from thalweg.store.storage import Storage

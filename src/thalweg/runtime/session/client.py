@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from thalweg import errors
 from thalweg.errors import ConfigError, ThalwegError
-from thalweg.plan.logical import instant_of
+from thalweg.instants import instant_of
 from thalweg.runtime.results.read_stable import read_stable
 from thalweg.runtime.session.committed_reader import CommittedReader
 from thalweg.runtime.state.open_path import owner, refuse_foreign

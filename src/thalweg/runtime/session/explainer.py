@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection
 from thalweg.adapt.explain import explain_adaptation
 from thalweg.adapt.loop import Adaptation
 from thalweg.errors import ConfigError
+from thalweg.instants import format_duration
 from thalweg.plan.bounded import verdict
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.explain import explain
-from thalweg.plan.logical import format_duration
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.query import BoundQuery
 from thalweg.runtime.planner import Planner

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from thalweg.adapt.planlog import Switch
-from thalweg.plan.logical import instant_of
+from thalweg.instants import instant_of
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.query import BoundQuery
 from thalweg.runtime.lifecycle.coverage import Coverage

@@ -13,11 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from thalweg.columns.frame import BEFORE_TIME
 from thalweg.exec import slots
 from thalweg.exec.groupstate import StatePack
-from thalweg.exec.windowstore import KeepResult, KeepTask, reach_of, reaching
-from thalweg.plan.logical import KeptWindow, SessionWindow
+from thalweg.exec.windowstore import KeepResult, KeepTask
+from thalweg.instants import BEFORE_TIME
 from thalweg.plan.physical import Block, Leaf, QueryPlan
 from thalweg.runtime.executor import JobRunner
 from thalweg.runtime.lifecycle.plan_table import PlanTable
@@ -27,6 +26,7 @@ from thalweg.runtime.state.pending_files import PendingFiles
 from thalweg.runtime.state.query_state import QueryState
 from thalweg.runtime.state.stream_state import WindowStore
 from thalweg.store.packs import Key, PackMeta
+from thalweg.windows.protocol import OrderedWindow
 
 log = logging.getLogger("thalweg")
 SMALL = 65_536
@@ -43,13 +43,12 @@ class StoredWindow:
     store: str = ""
 
     @property
-    def window(self) -> KeptWindow:
-        assert isinstance(self.leaf.window, KeptWindow)
-        return self.leaf.window
+    def window(self) -> OrderedWindow:
+        return self.leaf.ordered_window
 
     @property
     def reach(self) -> int:
-        return reach_of(self.window)
+        return self.window.reach
 
 
 class WindowStores:
@@ -271,7 +270,7 @@ class WindowStores:
         """What brings a store forward, as far as the windows that share it reach."""
         store, one = self._state.window_stores[key], stubs[0]
         reach = max(s.reach for s in stubs)
-        leaf = replace(one.leaf, window=reaching(one.window, reach))
+        leaf = replace(one.leaf, window=one.window.reaching(reach))
         wanted: dict[Key, None] = {}
         for stub in stubs:
             for place, other in enumerate(self._plans[stub.query].leaves):
@@ -296,11 +295,9 @@ def windows_of(name: str, plan: QueryPlan) -> Iterator[StoredWindow]:
 
 def _key(leaf: Leaf, query: QueryState) -> str:
     """Windows with the same key hold the same rows, except for how far they reach."""
-    window = leaf.window
-    assert isinstance(window, KeptWindow)
-    kind = "session" if isinstance(window, SessionWindow) else "rows"
+    window = leaf.ordered_window
     by = ", ".join(leaf.bare(c) for c in window.partition_by)
-    return f"{leaf.relation} {kind} ({by}) {_beginning(leaf.relation, query)}".rstrip()
+    return f"{leaf.relation} {window.name} ({by}) {_beginning(leaf.relation, query)}".rstrip()
 
 
 def _beginning(stream: str, query: QueryState) -> str:

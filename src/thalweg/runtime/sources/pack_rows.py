@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thalweg.columns.frame import Ints
+from thalweg.instants import Ints
 from thalweg.plan.catalog import StreamDef
 from thalweg.store.packs import TIME, Key, PackMeta, arrange, write_pack
 from thalweg.store.storage import Storage

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.columns.frame import Ints
 from thalweg.errors import SourceError
+from thalweg.instants import Ints, instant_of
 from thalweg.plan.catalog import StreamDef
-from thalweg.plan.logical import Schema, instant_of
+from thalweg.plan.logical import Schema
 from thalweg.plan.types import to_arrow
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.sources.malformed_records import Records

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
 
-from thalweg.columns.frame import BEFORE_TIME
 from thalweg.exec.groupstate import StatePack
+from thalweg.instants import BEFORE_TIME
 from thalweg.runtime.state import serialization
 from thalweg.runtime.state.field_readers import no_entries, pairs, slots, tuples
 from thalweg.runtime.state.serialization import READ, Json

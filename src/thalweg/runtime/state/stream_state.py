@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 
-from thalweg.columns.frame import BEFORE_TIME
 from thalweg.exec.groupstate import StatePack
+from thalweg.instants import BEFORE_TIME
 from thalweg.runtime.state.field_readers import packs, state_packs
 from thalweg.runtime.state.query_state import Described
 from thalweg.runtime.state.serialization import READ, Json, from_json, plain

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TypeVar
 
-from thalweg.columns.frame import BEFORE_TIME
 from thalweg.exec import slots
 from thalweg.exec.upkeep import FoldRowsTask, FoldTask, MergeTask
+from thalweg.instants import BEFORE_TIME
 from thalweg.plan.physical import Block, QueryPlan
 from thalweg.runtime.lifecycle.window_reach import needed_since
 from thalweg.runtime.state.query_state import QueryState

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.columns.frame import AFTER_TIME, BEFORE_TIME
 from thalweg.errors import PathError
 from thalweg.exec import slots
 from thalweg.exec.groupstate import StatePack
+from thalweg.instants import AFTER_TIME, BEFORE_TIME
 from thalweg.runtime.results.read_stable import NotThere, read_stable
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.open_path import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from thalweg.columns.frame import BEFORE_TIME
 from thalweg.exec.many.merging import MergeSetsTask
+from thalweg.instants import BEFORE_TIME
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.internal_names import members_output

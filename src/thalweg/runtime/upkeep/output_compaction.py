@@ -10,9 +10,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from thalweg.columns.frame import BEFORE_TIME
 from thalweg.exec.gather import GatherRejectsTask, GatherResult, GatherTask, RejectsResult
 from thalweg.exec.many.merging import MergeSetsTask
+from thalweg.instants import BEFORE_TIME
 from thalweg.runtime.settings import COMPACT_FROM, Settings
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.internal_names import kind_of_output

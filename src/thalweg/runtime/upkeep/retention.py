@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from thalweg.columns.frame import AFTER_TIME, BEFORE_TIME
 from thalweg.exec import slots
+from thalweg.instants import AFTER_TIME, BEFORE_TIME
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.lifecycle.window_reach import needed_since
