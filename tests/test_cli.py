@@ -202,10 +202,11 @@ def run(quick, json_path):
 @pytest.fixture
 def benches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "benchmarks"
-    folder.mkdir()
-    (folder / "_harness.py").write_text("")
-    (folder / "cli_good.py").write_text(BENCH.format(name="cli_good", code=0))
-    (folder / "cli_poor.py").write_text(BENCH.format(name="cli_poor", code=1))
+    (folder / "cli_claims").mkdir(parents=True)
+    (folder / "cli_claims" / "helper.py").write_text("")
+    for name, code in (("cli_good", 0), ("cli_poor", 1)):
+        script = folder / "cli_claims" / f"bench_{name}.py"
+        script.write_text(BENCH.format(name=name, code=code))
     monkeypatch.setattr(bench, "folder", lambda: folder)
     monkeypatch.setattr(sys, "path", list(sys.path))
     return folder
@@ -234,7 +235,7 @@ def test_unknown_bench(benches: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_repository_benches_are_found() -> None:
-    assert (bench.folder() / "_harness.py").exists()
+    assert {"join", "kernel", "latency"} <= set(bench.bench_names())
 
 
 # -- rows --------------------------------------------------------------------------------------
