@@ -197,7 +197,7 @@ def _while_ingest_waits(root: Path, spark: Any, ledger: Ledger) -> None:
     work.write_input(root)
     with tw.Engine(spark, root / "path", parallelism=2) as engine:
         spark_driver.add_work(engine, root)
-        log = engine._log
+        log = engine._runs._log
 
         def full(report: Any) -> None:
             wait_until(lambda: len(log._pending) >= MOST_PENDING, 20)
