@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from thalweg import __version__
 from thalweg.cli import app, bench, doctor, main, rows
 from thalweg.cli.errors import typed
 
@@ -155,7 +156,7 @@ def test_help_and_version() -> None:
     assert shown.exit_code == 0
     commands = ("demo", "run", "explain", "doctor", "state", "vacuum", "bench")
     assert all(c in shown.output for c in commands)
-    assert runner.invoke(app, ["--version"]).output == "thalweg 0.1.0\n"
+    assert runner.invoke(app, ["--version"]).output == f"thalweg {__version__}\n"
 
 
 # -- doctor ------------------------------------------------------------------------------------

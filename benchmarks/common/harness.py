@@ -27,9 +27,10 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.table import Table
 
+import thalweg
 from common.peer_process import PeerResult
 
-PACKAGES = ("thalweg", "pyspark", "pyarrow", "numpy", "numba", "duckdb", "sqlglot")
+PACKAGES = ("pyspark", "pyarrow", "numpy", "numba", "duckdb", "sqlglot")
 NOT_MEASURED = "not measured"
 
 Scale = Literal["quick", "full"]
@@ -217,6 +218,7 @@ def _figure(value: float | None) -> str:
 def versions() -> dict[str, str | None]:
     """What ran: Python, Java, our packages and the machine's cores; null for what is absent."""
     out: dict[str, str | None] = {"python": platform.python_version()}
+    out["thalweg"] = thalweg.__version__  # what runs may be newer than what was installed
     for package in PACKAGES:
         try:
             out[package] = importlib.metadata.version(package)
