@@ -13,9 +13,9 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-from _filter_data import Phase, drops_of, permuted, spread  # noqa: E402
-from _filter_run import ORDERINGS, run_counted  # noqa: E402
-from _picture import line_chart  # noqa: E402
+from common.line_chart import line_chart  # noqa: E402
+from filters.data import Phase, drops_of, permuted, spread  # noqa: E402
+from filters.run_ordering import ORDERINGS, run_counted  # noqa: E402
 
 ROWS, SEEDS, PREDICATES = 200_000, 8, 8
 

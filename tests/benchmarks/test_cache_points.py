@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from _cache_data import point
-from caches import spectrum
+from caches.bench_caches import spectrum
+from caches.workloads import point
 
 
 @pytest.mark.parametrize("name", ["D1", "D4", "D7"])

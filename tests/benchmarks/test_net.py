@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from _lane import net_s
-from _peer import PeerResult
+from common.peer_process import PeerResult
+from joins.thalweg_join import net_s
 
 
 def ran(warm_ms: float) -> PeerResult:

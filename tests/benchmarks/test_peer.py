@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from _peer import PeerError, PeerResult, run_child
+from common.peer_process import PeerError, PeerResult, run_child
 
 FAILING = """
 import json, sys

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from _flink_sql import INTERVAL, MULTIJOIN, check_plan, join
-from _interval_data import Spec, duckdb_expected, ensure, load
-from _lane import query_text
-from _star_data import count_star
+from joins.interval_data import Spec, duckdb_expected, ensure, load
+from joins.star_data import count_star
+from joins.thalweg_join import query_text
+from peers.flink_sql import INTERVAL, MULTIJOIN, check_plan, join
 
 Part = dict[str, np.ndarray]
 

@@ -19,13 +19,9 @@ from thalweg.store import manifest
 
 sys.path.insert(0, str(bench.folder()))
 
-import _chaos_clock
-import _chaos_disk
-import _chaos_kills
-import _chaos_small
-import _chaos_ten
-import _chaos_work as work
-from _chaos_ledger import Ledger
+from faults import clock, disk, killed_drivers, one_of_ten_queries, small_driver
+from faults import workload as work
+from faults.ledger import Ledger
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +43,7 @@ def assert_all_hold(ledger: Ledger) -> None:
 
 def test_twelve_drivers_killed(tmp_path: Path, ledger: Ledger) -> None:
     """Before, inside and after both commits and the sink's, and at random instants."""
-    _chaos_kills.run_small(tmp_path, ledger, 12)
+    killed_drivers.run_small(tmp_path, ledger, 12)
     assert ledger.figures["without a JVM: at points"] > 0
     assert ledger.figures["without a JVM: at random instants"] > 0
     assert_all_hold(ledger)
@@ -59,23 +55,23 @@ def test_every_point_kills(tmp_path: Path, kind: str, when: str) -> None:
     """A point that is never reached would prove nothing."""
     work.write_input(tmp_path)
     for number in (1, 2):
-        assert _chaos_small.small_life(tmp_path, f"{kind} {number} {when}", None) == -signal.SIGKILL
-    assert _chaos_small.small_life(tmp_path, "", None) == 0
+        assert small_driver.small_life(tmp_path, f"{kind} {number} {when}", None) == -signal.SIGKILL
+    assert small_driver.small_life(tmp_path, "", None) == 0
     assert not work.problems(tmp_path, work.expected(work.queries(tmp_path)))
 
 
 def test_disk_full(tmp_path: Path, ledger: Ledger) -> None:
-    _chaos_disk.small(tmp_path, ledger, times=6)
+    disk.small(tmp_path, ledger, times=6)
     assert_all_hold(ledger)
 
 
 def test_one_faulty_query_among_ten(tmp_path: Path, ledger: Ledger) -> None:
-    _chaos_ten.small(tmp_path, ledger)
+    one_of_ten_queries.small(tmp_path, ledger)
     assert_all_hold(ledger)
 
 
 def test_a_clock_that_jumps_back(tmp_path: Path, ledger: Ledger) -> None:
-    _chaos_clock.small(tmp_path, ledger)
+    clock.small(tmp_path, ledger)
     assert_all_hold(ledger)
 
 
@@ -85,9 +81,9 @@ def test_killed_between_our_commit_and_sparks_own(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     root = tmp_path_factory.mktemp("t")  # Spark's sockets live below it: their paths must be short
-    deaths = iter([_chaos_kills.Death("spark 2 between")])
+    deaths = iter([killed_drivers.Death("spark 2 between")])
     wanted = work.expected(work.queries(root))
-    found = _chaos_kills.kill(root, wanted, _chaos_kills.spark_life, deaths, 1)
+    found = killed_drivers.kill(root, wanted, killed_drivers.spark_life, deaths, 1)
     assert (found.at_points, found.between) == (1, 1)
     assert not found.wrong
 
@@ -97,15 +93,15 @@ def test_killed_between_our_commit_and_sparks_own(
 
 def killed_and_judged(folder: Path, point: str) -> list[str]:
     work.write_input(folder)
-    assert _chaos_small.small_life(folder, point, None) == -signal.SIGKILL
-    assert _chaos_small.small_life(folder, "", None) == 0
+    assert small_driver.small_life(folder, point, None) == -signal.SIGKILL
+    assert small_driver.small_life(folder, "", None) == 0
     return work.problems(folder, work.expected(work.queries(folder)))
 
 
 def test_a_sweep_that_sweeps_nothing_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (_chaos_small, work):
+    for module in (small_driver, work):
         monkeypatch.setattr(module, "sweep", lambda storage, state: 0)
     found = killed_and_judged(tmp_path, "log 2 before")
     assert any("left behind" in f for f in found)

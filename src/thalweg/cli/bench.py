@@ -1,7 +1,7 @@
 """`thalweg bench`: find the benchmark modules, run them by name, gather their figures.
 
-A benchmark is a module `<name>.py` with `run(quick, json_path) -> int`; names that start with an
-underscore are helpers.
+A benchmark is a module `<folder>/bench_<name>.py` with `run(quick, json_path) -> int`; the other
+modules of a folder are its helpers.
 """
 
 from __future__ import annotations
@@ -20,20 +20,28 @@ from rich.console import Console
 import thalweg
 from thalweg.errors import ConfigError, UnknownName, did_you_mean
 
+PREFIX = "bench_"
+
 
 def folder() -> Path:
     """Where the benchmarks are: beside the sources, or packed into the wheel."""
     package = Path(thalweg.__file__).parent
     for candidate in (package.parents[1] / "benchmarks", package / "_benchmarks"):
-        if (candidate / "_harness.py").exists():
+        if (candidate / "common" / "harness.py").exists():
             return candidate
     raise ConfigError(
         "the benchmarks are not installed", remedy="use a checkout of the repository or the wheel"
     )
 
 
+def bench_modules() -> dict[str, str]:
+    """Name → module, as it is imported with the benchmarks' folder on the path."""
+    found = folder().glob(f"*/{PREFIX}*.py")
+    return {p.stem.removeprefix(PREFIX): f"{p.parent.name}.{p.stem}" for p in found}
+
+
 def bench_names() -> list[str]:
-    return sorted(p.stem for p in folder().glob("*.py") if not p.stem.startswith("_"))
+    return sorted(bench_modules())
 
 
 def list_benches() -> None:
@@ -75,7 +83,7 @@ def _load(name: str) -> Any:
     place = str(folder())
     if place not in sys.path:
         sys.path.insert(0, place)
-    module = importlib.import_module(name)
+    module = importlib.import_module(bench_modules()[name])
     if not callable(getattr(module, "run", None)):
         raise ConfigError(f"benchmark {name} has no run(quick, json_path)")
     return module

@@ -26,7 +26,7 @@ from thalweg.plan.logical import (
     SortKey,
 )
 from thalweg.plan.types import BIGINT
-from thalweg.windows.protocol import TimeWindow, WindowSpec
+from thalweg.windows.protocol import OrderedWindow, TimeWindow, WindowSpec
 
 REFERENCE, START, END = TRACKS = ("__reference", "__start", "__end")
 """Columns of rows that subresults refer to: where the row is, its first instant, and its last."""

@@ -1,0 +1,1 @@
+"""Join plans with and without kept subresults, fixed and adaptive."""

@@ -1,0 +1,1 @@
+"""What all benchmarks share: reports with goals, processes of peers, line charts."""

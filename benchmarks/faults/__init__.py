@@ -1,0 +1,1 @@
+"""Killed drivers and executors, full disks, bad files, clocks and functions."""

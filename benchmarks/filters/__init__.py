@@ -1,0 +1,1 @@
+"""Predicates ordered while they run, against fixed orders and Spark."""

@@ -1,0 +1,1 @@
+"""Generated queries against the naive reference, however they are run."""

@@ -1,0 +1,1 @@
+"""Window joins of two to seven streams against Spark and Flink."""

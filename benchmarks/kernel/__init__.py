@@ -1,0 +1,1 @@
+"""The step on one core, beside DuckDB."""

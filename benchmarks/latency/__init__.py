@@ -1,0 +1,1 @@
+"""From arrival to callback, and epochs under growing windows."""

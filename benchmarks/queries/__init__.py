@@ -1,0 +1,1 @@
+"""Many queries at once, ad-hoc queries over the past, and invocations."""
