@@ -23,7 +23,7 @@ from thalweg.errors import ThalwegError
 from thalweg.exec.constants import constant_value
 from thalweg.lang.binder import bind
 from thalweg.lang.parser import parse_query
-from thalweg.plan.expr import AggregateCall, Column, Expr, Literal, Predicate, UserCall
+from thalweg.plan.expr import AggregateCall, Column, Expr, Literal, Predicate
 from thalweg.plan.logical import (
     Aggregate,
     Emit,
@@ -141,10 +141,9 @@ def expr(node: Expr) -> str:
         return node.name
     if isinstance(node, Literal):
         return repr(node.value)
-    if isinstance(node, UserCall):
-        return f"{node.function}({', '.join(expr(a) for a in node.args)})"
-    args = node.arguments if isinstance(node, AggregateCall) else node.args  # type: ignore[attr-defined]
-    return f"{node.function}({', '.join(expr(a) for a in args) or '*'})"  # type: ignore[attr-defined]
+    if isinstance(node, AggregateCall):
+        return f"{node.kind.name}({', '.join(expr(a) for a in node.arguments) or '*'})"
+    return f"{node.function}({', '.join(expr(a) for a in node.args)})"  # type: ignore[attr-defined]
 
 
 # --- input for execution

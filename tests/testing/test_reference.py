@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from thalweg.aggregates import AGGREGATE_KINDS
 from thalweg.plan.expr import AggregateCall, Call, Column, Expr, Literal, Predicate
 from thalweg.plan.logical import (
     Aggregate,
@@ -58,6 +59,9 @@ def num(value: Any, dtype: DataType = BIGINT) -> Literal:
     return Literal(dtype, False, value)
 
 
+KINDS = {k.name: k for k in AGGREGATE_KINDS}
+
+
 def op(name: str, *args: Expr, type: DataType = BOOLEAN) -> Call:
     return Call(type, True, name, args)
 
@@ -72,7 +76,7 @@ def pick(node: Node, *names: str) -> Project:
 
 def agg(name: str, function: str, argument: Expr | None, dtype: DataType) -> NamedAggregate:
     return NamedAggregate(
-        name, AggregateCall(dtype, True, function, () if argument is None else (argument,))
+        name, AggregateCall(dtype, True, KINDS[function], () if argument is None else (argument,))
     )
 
 

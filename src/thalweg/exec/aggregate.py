@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thalweg.aggregates import accumulator
+from thalweg.aggregates.accumulator import Accumulator, Arguments, Columns, Loaded, sign_runs
 from thalweg.columns.frame import Changes, Frame
 from thalweg.columns.runs import Runs, sort_into_runs
 from thalweg.columns.vector import Mask, Vector, concat, nulls
-from thalweg.exec.accumulators import accumulator
-from thalweg.exec.accumulators.base import Accumulator, Arguments, Columns, Loaded, sign_runs
 from thalweg.exec.context import Reject, TaskContext
 from thalweg.exec.expressions import evaluate
 from thalweg.exec.groupstate import CLOSES, ROWS, StatePack, look_up, side_table, state_table

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from thalweg.aggregates.accumulator import running_counts
 from thalweg.columns.frame import Changes, Frame, concat_changes
 from thalweg.columns.runs import sort_into_runs
-from thalweg.exec.accumulators.base import running_counts
 from thalweg.exec.aggregate import normalized, shifted
 from thalweg.exec.context import TaskContext
 from thalweg.exec.groupstate import StatePack, look_up, state_table

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thalweg.aggregates.accumulator import Columns, Loaded, Side
 from thalweg.columns.runs import Runs
 from thalweg.columns.vector import concat, from_arrow
-from thalweg.exec.accumulators.base import Columns, Loaded, Side
 from thalweg.exec.context import TaskContext
 from thalweg.instants import AFTER_TIME, BEFORE_TIME, Ints
 from thalweg.plan.types import DataType, to_arrow
@@ -103,10 +103,11 @@ def _load_side(table: pa.Table, types: tuple[DataType, ...]) -> Side:
 
 
 def _stacked(parts: list[Columns], total: int) -> Columns:
-    names = dict.fromkeys(n for part in parts for n in part)
+    """State rows of several packs as one; a column that a pack lacks is zero there."""
+    types = {n: column.dtype for part in parts for n, column in part.items()}
     out: Columns = {}
-    for name in names:
-        column = np.zeros(total, np.int64)
+    for name, dtype in types.items():
+        column = np.zeros(total, dtype)
         at = 0
         for part in parts:
             size = len(part[HASH])

@@ -237,7 +237,7 @@ class _Step:
     def _grouped(self, number: int, block: Block, joined: Joined, only_new: bool) -> Changes:
         task = self.task
         assert block.grouping is not None
-        needs_ends = any(a.call.function in _FRONTS for a in block.grouping.aggregates)
+        needs_ends = any(a.call.kind.wants_ends for a in block.grouping.aggregates)
         known = needs_ends and all(_has_ends(leaf) for leaf in block.leaves)
         appear = joined.arrivals(want_ends=known)
         vanish = joined.departures()
@@ -446,9 +446,6 @@ def _emitted_rows(leaf: Leaf, changes: Changes) -> pa.Table:
 def _members(block: Block) -> list[Member]:
     asked = [p.expr for leaf in block.leaves for p in leaf.members]
     return [m for m in asked if isinstance(m, Member)]
-
-
-_FRONTS = ("min", "max", "min_by", "max_by")
 
 
 def _has_ends(leaf: Leaf) -> bool:

@@ -220,18 +220,19 @@ def _since(table: pa.Table, low: int) -> pa.Table:
 
 
 def _stacked(tables: Sequence[pa.Table]) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    names = dict.fromkeys(n for t in tables for n in t.column_names)
     columns = {
-        n: np.concatenate(
-            [
-                t.column(n).to_numpy() if n in t.column_names else np.zeros(t.num_rows, np.int64)
-                for t in tables
-            ]
-        )
-        for n in names
+        f.name: np.concatenate([_column(t, f) for t in tables])
+        for f in pa.unify_schemas([t.schema for t in tables])
     }
     owner = np.repeat(np.arange(len(tables)), [t.num_rows for t in tables])
     return columns, owner
+
+
+def _column(table: pa.Table, field: pa.Field) -> np.ndarray:
+    """A column of state; zeros of its type where a pack lacks it."""
+    if field.name in table.column_names:
+        return np.asarray(table.column(field.name).to_numpy())
+    return np.zeros(table.num_rows, field.type.to_pandas_dtype())
 
 
 def _newest(columns: Mapping[str, np.ndarray], owner: np.ndarray) -> np.ndarray:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from thalweg.aggregates import aggregate_names
 from thalweg.errors import ConfigError
 from thalweg.fluent.calls import Call
 from thalweg.fluent.expressions import Operand, scalar
-from thalweg.lang.aggregates import AGGREGATES
 from thalweg.lang.over import FUNCTIONS as OVER_FUNCTIONS
 from thalweg.lang.syntax import exp
 from thalweg.plan.functions import function_names
@@ -18,7 +18,6 @@ _SYNTAX = {
     "extract": "fn.year(col('ts')), fn.hour(col('ts')), ...",
     "exists": "col('x').isin(query)",
 }
-_OF_ROWS = frozenset((*AGGREGATES, *OVER_FUNCTIONS))
 
 
 class Functions:
@@ -47,7 +46,7 @@ class Functions:
 
     def __dir__(self) -> list[str]:
         known = [n for n in function_names() if n != "if"]
-        return sorted({*known, "if_", *AGGREGATES, *OVER_FUNCTIONS})
+        return sorted({*known, "if_", *aggregate_names(), *OVER_FUNCTIONS})
 
 
 fn = Functions()
@@ -58,7 +57,8 @@ def _call(name: str, arguments: tuple[Operand, ...]) -> Call:
         raise ConfigError(
             f"{name} is not written as a call in Python", remedy=f"write {_SYNTAX[name.lower()]}"
         )
-    if name.lower() in _OF_ROWS and arguments and isinstance(arguments[0], str):
+    of_rows = (*aggregate_names(), *OVER_FUNCTIONS)
+    if name.lower() in of_rows and arguments and isinstance(arguments[0], str):
         raise ConfigError(
             f"{name}() would be about the text {arguments[0]!r}, the same in every row",
             remedy=f"write fn.{name}(col({arguments[0]!r})), or lit(...) if the text is meant",

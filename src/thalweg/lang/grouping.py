@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+from thalweg.aggregates.grouping import GROUPING
 from thalweg.errors import AggregateMisuse, BindError
 from thalweg.lang import ast
 from thalweg.lang.conditions import bound_predicates
@@ -43,7 +44,7 @@ def grouped(query: ast.Select, scope: Scope, body: Node, items: list[Item]) -> N
     having = bound_predicates(scope, (query.having,), aggregates=True) if query.having else ()
     exprs = [*(i[1] for i in items), *(p.expr for p in having)]
     found = dict.fromkeys(call for e in exprs for call in aggregates_in(e))
-    calls = [c for c in found if c.function != "grouping"]
+    calls = [c for c in found if c.kind is not GROUPING]
     named = tuple(NamedAggregate(str(c), c) for c in calls)
     columns = {k: Named(str(k), k) for k in keys}
     if len(sets) > 1:
@@ -204,7 +205,7 @@ class _Lift:
         if expr in self.keys:
             return Literal(expr.type, True, None)
         if isinstance(expr, AggregateCall):
-            if expr.function == "grouping":
+            if expr.kind is GROUPING:
                 return self._grouping(expr.arguments[0])
             return Column(expr.type, expr.nullable, str(expr))
         args = getattr(expr, "args", None)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import NoReturn, cast
 
+from thalweg.aggregates import aggregate_names, kind_named
 from thalweg.errors import (
     AggregateMisuse,
     AmbiguousName,
@@ -18,7 +19,6 @@ from thalweg.errors import (
     did_you_mean,
 )
 from thalweg.lang.aggregates import (
-    AGGREGATES,
     LATER,
     bind_aggregate,
     bind_within_group,
@@ -194,7 +194,7 @@ class Scope:
 
     def function(self, node: exp.Anonymous, agg: bool) -> Expr:
         name = str(node.this).lower()
-        if name in AGGREGATES:
+        if kind_named(name) is not None:
             if not agg:
                 self.fail(
                     AggregateMisuse(
@@ -236,7 +236,7 @@ class Scope:
 
 def is_reserved_function(name: str) -> bool:
     """Whether a call of this name is never one of a user's function."""
-    taken = (*AGGREGATES, *OVER_FUNCTIONS, *LATER, *_LATER_FUNCTIONS)
+    taken = (*aggregate_names(), *OVER_FUNCTIONS, *LATER, *_LATER_FUNCTIONS)
     return name.lower() in taken
 
 

@@ -66,10 +66,9 @@ def _reasons(node: Node) -> list[str]:
 def _hoards(aggregate: NamedAggregate) -> bool:
     """Whether an aggregate holds on to values beyond the one it shows."""
     call = aggregate.call
-    return call.function in _HOARDING or (call.distinct and call.function not in ("min", "max"))
+    return call.kind.keeps_values or (call.distinct and call.kind.keeps_distinct)
 
 
-_HOARDING = ("percentile", "percentile_disc", "mode", "array_agg", "string_agg")
 _COUNT_WORDS = {
     CountRule.DISTINCT: "DISTINCT",
     CountRule.EXCEPT: "EXCEPT",

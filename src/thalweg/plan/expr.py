@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from thalweg.plan.types import DataType
 
@@ -82,15 +82,29 @@ class UserCall(Expr):
         return f"{self.name}({', '.join(map(str, self.args))})"
 
 
+class AggregateFunction(Protocol):
+    """What plans ask of an aggregate: its name, whether it keeps less where rows' ends are known,
+    and whether it holds on to values, always or for the sake of DISTINCT."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def wants_ends(self) -> bool: ...
+    @property
+    def keeps_values(self) -> bool: ...
+    @property
+    def keeps_distinct(self) -> bool: ...
+
+
 @dataclass(frozen=True, slots=True)
 class AggregateCall(Expr):
-    """An aggregate, named as in `thalweg.exec.accumulators`.
+    """An aggregate of one of the kinds in `thalweg.aggregates`.
 
     `arguments` is empty for count(*), and a value and its order for min_by and max_by. `parameter`
     is a quantile's fraction or a list's separator.
     """
 
-    function: str
+    kind: AggregateFunction
     arguments: tuple[Expr, ...] = ()
     distinct: bool = False
     parameter: Any = None
@@ -99,7 +113,7 @@ class AggregateCall(Expr):
         shown = [str(a) for a in self.arguments] or ["*"]
         if self.parameter is not None:
             shown.append(repr(self.parameter))
-        return f"{self.function}({'DISTINCT ' if self.distinct else ''}{', '.join(shown)})"
+        return f"{self.kind.name}({'DISTINCT ' if self.distinct else ''}{', '.join(shown)})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg.plan.logical import SequenceColumn
-from thalweg.testing.compare import normal_row
+from thalweg.plan.values import normal_row
 from thalweg.windows.protocol import WindowSpec
 
 

@@ -41,10 +41,11 @@ from thalweg.plan.logical import (
     Window,
 )
 from thalweg.plan.types import BOOLEAN
+from thalweg.plan.values import normal_row, order_key
+from thalweg.plan.values import row_order_key as sort_key
 from thalweg.testing.aggregates import exact, finish
 from thalweg.testing.clock import Clock, scan_below
-from thalweg.testing.compare import ResultRow, normal_row, order_key, python_rows
-from thalweg.testing.compare import row_order_key as sort_key
+from thalweg.testing.compare import ResultRow, python_rows
 from thalweg.testing.contents import Arrival, content, looked_up
 from thalweg.testing.scalar import NO_FUNCTIONS, RowError, evaluate
 from thalweg.windows.protocol import WindowSpec

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from thalweg.plan.expr import Call, Column, Expr, Literal, UserCall
 from thalweg.plan.types import to_arrow
+from thalweg.plan.values import order_key
 from thalweg.testing.casts import (
     DAY,
     DIVISION_BY_ZERO,
@@ -33,7 +34,7 @@ from thalweg.testing.casts import (
     days_from_civil,
     fit,
 )
-from thalweg.testing.compare import column_values, order_key
+from thalweg.testing.compare import column_values
 
 __all__ = ["NO_FUNCTIONS", "RowError", "evaluate"]
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from thalweg.aggregates.kind import kind_of
+from thalweg.aggregates.sums import SUM
 from thalweg.columns.vector import OVERFLOW, Vector, from_arrow, numpy_type
 from thalweg.exec.expressions import evaluate
 from thalweg.instants import BEFORE_TIME, Ints
@@ -23,7 +25,6 @@ from thalweg.plan.types import DataType
 from thalweg.store.packs import TIME
 from thalweg.synopses.ranked_tree import RankedTree, Summary
 
-_TAKES = ("count", "sum", "avg", "min", "max")
 _TREED = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
 Fetch = Callable[[list[str], int], pa.Table | None]
 """Rows that a condition has let through, with some columns, from an instant on."""
@@ -42,7 +43,7 @@ def is_ranked(plan: QueryPlan) -> bool:
 
 def _is_simple(aggregate: NamedAggregate) -> bool:
     call = aggregate.call
-    if call.distinct or call.function not in _TAKES or len(call.arguments) > 1:
+    if call.distinct or kind_of(call).summary is None or len(call.arguments) > 1:
         return False
     if not call.arguments:
         return True
@@ -129,14 +130,10 @@ class RangeAggregates:
 
 
 def _vector(aggregate: NamedAggregate, summary: Summary) -> Vector:
-    function, dtype = aggregate.call.function, aggregate.call.type
-    if function == "count":
-        return _one(dtype, summary.count)
-    value = {
-        "sum": summary.total, "avg": summary.mean, "min": summary.least, "max": summary.most
-    }[function]  # fmt: skip
-    found = _one(dtype, value)
-    if function == "sum" and summary.overflown:
+    kind = kind_of(aggregate.call)
+    assert kind.summary is not None
+    found = _one(aggregate.call.type, kind.summary(summary))
+    if kind is SUM and summary.overflown:
         found.errors = np.array([OVERFLOW], np.uint8)
     return found
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from thalweg.columns.frame import Signs
 from thalweg.columns.runs import Runs
@@ -42,10 +43,22 @@ class Loaded:
 
     def ints(self, name: str) -> Ints:
         """An int64 state column, 0 where the group is new."""
-        out = np.zeros(len(self.rows), np.int64)
+        found: Ints = self._column(name, np.dtype(np.int64))
+        return found
+
+    def floats(self, name: str) -> npt.NDArray[np.float64]:
+        """A float64 state column, 0 where the group is new."""
+        found: npt.NDArray[np.float64] = self._column(name, np.dtype(np.float64))
+        return found
+
+    def _column(self, name: str, dtype: np.dtype[Any]) -> Any:
+        out = np.zeros(len(self.rows), dtype)
         have = self.rows >= 0
         if name in self.columns and have.any():
-            out[have] = self.columns[name][self.rows[have]]
+            found = self.columns[name]
+            if found.dtype != dtype:
+                raise TypeError(f"state column {name} holds {found.dtype}, not {dtype}")
+            out[have] = found[self.rows[have]]
         return out
 
 

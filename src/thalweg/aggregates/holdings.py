@@ -10,15 +10,17 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from thalweg.aggregates.accumulator import Arguments, Columns, Loaded, Side
 from thalweg.columns.frame import Signs
 from thalweg.columns.runs import Runs
 from thalweg.columns.sort_codes import decode_floats, dense_ranks, order_codes
 from thalweg.columns.vector import Mask, Vector, concat, nulls
-from thalweg.exec.accumulators.base import Arguments, Columns, Loaded, Side
 from thalweg.instants import Ints
 from thalweg.numeric import extremes
 from thalweg.plan.types import DataType
 
+HELD = {"count": "int64", "begin": "int64"}
+"""State columns of what is held: how many values a group has, and where they begin."""
 _RANKED = ("STRING", "BINARY", "DECIMAL")
 _NOTHING: Ints = np.empty(0, np.int64)
 

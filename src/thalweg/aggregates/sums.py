@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from decimal import ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from thalweg.columns.frame import Signs
-from thalweg.columns.runs import Runs
-from thalweg.columns.vector import OVERFLOW, Vector
-from thalweg.exec.accumulators.base import (
+from thalweg.aggregates.accumulator import (
     Arguments,
     Columns,
     Loaded,
@@ -19,9 +19,16 @@ from thalweg.exec.accumulators.base import (
     counted,
     used_weights,
 )
+from thalweg.aggregates.kind import INT, AggregateKind, BindCall, Rows
+from thalweg.columns.frame import Signs
+from thalweg.columns.runs import Runs
+from thalweg.columns.vector import OVERFLOW, Vector
 from thalweg.instants import Ints
 from thalweg.numeric import exact
-from thalweg.plan.types import BIGINT, DOUBLE, DataType
+from thalweg.plan import functions
+from thalweg.plan.expr import AggregateCall, Expr
+from thalweg.plan.types import BIGINT, DOUBLE, NULL, DataType
+from thalweg.plan.values import normal
 
 SPECIALS = ("nan", "inf", "ninf")
 
@@ -140,3 +147,93 @@ def special_columns(special: exact.Limbs, prefix: str) -> Columns:
     return {
         f"{prefix}{name}": special[:, j] for j, name in enumerate(SPECIALS) if special[:, j].any()
     }
+
+
+# -- binding and meaning -------------------------------------------------------------------------
+
+
+def _as_float(argument: Expr) -> Expr:
+    exactly = argument.type.name == "DECIMAL" or argument.type == NULL
+    return functions.cast(argument, DOUBLE) if exactly else argument
+
+
+def _sum(call: BindCall) -> AggregateCall:
+    argument = call.number()
+    if argument.type.is_integer:
+        return AggregateCall(BIGINT, True, SUM, (argument,))
+    return AggregateCall(DOUBLE, True, SUM, (_as_float(argument),))
+
+
+def _average(call: BindCall) -> AggregateCall:
+    return AggregateCall(DOUBLE, True, AVG, (_as_float(call.number()),))
+
+
+def _accumulator(call: AggregateCall, prefix: str) -> Sum:
+    return Sum(prefix, call.arguments[0].type, call.type, mean=call.kind is AVG)
+
+
+def exact_sum(values: list[Any]) -> Any:
+    """By definition: an int, a Fraction for DOUBLE (a float if it is not finite), a Decimal."""
+    if isinstance(values[0], Decimal):
+        total = Decimal(0)
+        for value in values:
+            total = _WIDE.add(total, value)
+        return total
+    if not isinstance(values[0], float):
+        return sum(values)
+    special = {v for v in values if math.isinf(v)}
+    if len(special) == 2 or any(math.isnan(v) for v in values):
+        return normal(math.nan)
+    return special.pop() if special else sum(map(Fraction, values), Fraction(0))
+
+
+def rounded(value: Any) -> Any:
+    """A Fraction to the nearest DOUBLE, ties to even."""
+    if not isinstance(value, Fraction):
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _mean(call: AggregateCall, value: tuple[Any, int]) -> Any:
+    total, count = value
+    if call.type.is_float:
+        return float(rounded(total)) / count
+    quotient = _WIDE.divide(Decimal(total), Decimal(count))
+    return quotient if call.type.name == "DECIMAL" else round(quotient)
+
+
+def _total_by_definition(call: AggregateCall, rows: Rows) -> Any:
+    return exact_sum([r[0] for r in rows]) if rows else None
+
+
+def _mean_by_definition(call: AggregateCall, rows: Rows) -> Any:
+    return (exact_sum([r[0] for r in rows]), len(rows)) if rows else None
+
+
+_WIDE = Context(prec=200, rounding=ROUND_HALF_UP)
+_STATE = {"n": INT, "l": INT} | dict.fromkeys(SPECIALS, INT)
+
+SUM = AggregateKind(
+    name="sum",
+    names={"sum": _sum},
+    state=_STATE,
+    accumulate=_accumulator,
+    reference=_total_by_definition,
+    finish=lambda call, value: rounded(value),
+    summary=lambda found: found.total,
+    examples=("sum(x)", "sum(k)", "sum(DISTINCT x)", "sum(x) FILTER (WHERE k > 1)"),
+)
+AVG = AggregateKind(
+    name="avg",
+    names={"avg": _average, "mean": _average},
+    state=_STATE,
+    accumulate=_accumulator,
+    reference=_mean_by_definition,
+    finish=_mean,
+    summary=lambda found: found.mean,
+    examples=("avg(x)", "mean(k)", "avg(DISTINCT k)"),
+)
+KINDS = (SUM, AVG)

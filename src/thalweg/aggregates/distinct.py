@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from thalweg.columns.vector import Vector
-from thalweg.exec.accumulators.base import (
+from thalweg.aggregates.accumulator import (
     Accumulator,
     Arguments,
     Columns,
@@ -19,8 +18,9 @@ from thalweg.exec.accumulators.base import (
     running_counts,
     used_weights,
 )
-from thalweg.exec.accumulators.holdings import Holdings
-from thalweg.exec.accumulators.whole import presence_changes
+from thalweg.aggregates.holdings import Holdings
+from thalweg.aggregates.whole_group import presence_changes
+from thalweg.columns.vector import Vector
 from thalweg.instants import Ints
 from thalweg.plan.types import DataType
 

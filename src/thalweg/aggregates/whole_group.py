@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thalweg.columns.frame import Signs
-from thalweg.columns.runs import Runs
-from thalweg.exec.accumulators.base import (
+from thalweg.aggregates.accumulator import (
     Arguments,
     Columns,
     Loaded,
@@ -21,11 +19,15 @@ from thalweg.exec.accumulators.base import (
     counted,
     used_weights,
 )
-from thalweg.exec.accumulators.holdings import Holdings
+from thalweg.aggregates.holdings import HELD, Holdings
+from thalweg.columns.frame import Signs
+from thalweg.columns.runs import Runs
 from thalweg.instants import Ints
 from thalweg.numeric import extremes
 from thalweg.plan.types import DataType
 
+VALUES = HELD | {"n": "int64"}
+"""State columns of a group that keeps its values."""
 NOTHING: Ints = np.empty(0, np.int64)
 
 

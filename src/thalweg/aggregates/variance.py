@@ -6,12 +6,14 @@ how many have come and gone leaves a trace.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
-from thalweg.columns.vector import Vector
-from thalweg.exec.accumulators.base import (
+from thalweg.aggregates.accumulator import (
     Arguments,
     Columns,
     Loaded,
@@ -21,16 +23,22 @@ from thalweg.exec.accumulators.base import (
     running_counts,
     used_weights,
 )
-from thalweg.exec.accumulators.sums import (
+from thalweg.aggregates.kind import INT, AggregateKind, BindCall, Rows, Rule
+from thalweg.aggregates.sums import (
+    SPECIALS,
     limb_columns,
     limb_span,
+    rounded,
     special_columns,
     stored_limbs,
     stored_specials,
 )
+from thalweg.columns.vector import Vector
 from thalweg.instants import Ints
 from thalweg.numeric import exact
+from thalweg.plan.expr import AggregateCall
 from thalweg.plan.types import DOUBLE, DataType
+from thalweg.plan.values import normal
 
 _NO_LIMBS: exact.Limbs = np.empty((0, 0), np.int64)
 
@@ -90,3 +98,59 @@ class Variance:
         columns |= limb_columns(self._sums, f"{self.prefix}l", self._lows[0])
         columns |= limb_columns(self._squares, f"{self.prefix}q", self._lows[1])
         return columns | special_columns(self._special, self.prefix), None
+
+
+# -- binding and meaning -------------------------------------------------------------------------
+
+
+def _rule(kind: str) -> Rule:
+    def rule(call: BindCall) -> AggregateCall:
+        return AggregateCall(DOUBLE, True, _KIND[kind], (call.double(call.one()),))
+
+    return rule
+
+
+def _accumulator(call: AggregateCall, prefix: str) -> Variance:
+    return Variance(prefix, sample=call.kind in (VAR_SAMP, STDDEV_SAMP), root=_is_root(call))
+
+
+def _is_root(call: AggregateCall) -> bool:
+    return call.kind in (STDDEV_SAMP, STDDEV_POP)
+
+
+def _spread(call: AggregateCall, rows: Rows) -> Any:
+    """(n·Σx² - (Σx)², the divisor), or None where there is no variance."""
+    values, n = [r[0] for r in rows], len(rows)
+    sample = call.kind in (VAR_SAMP, STDDEV_SAMP)
+    if n < (2 if sample else 1):
+        return None
+    divisor = n * (n - 1) if sample else n * n
+    if not all(map(math.isfinite, values)):
+        return normal(math.nan), divisor
+    exactly = [Fraction(v) for v in values]
+    return n * sum(v * v for v in exactly) - sum(exactly) ** 2, divisor
+
+
+def _finish(call: AggregateCall, value: tuple[Any, int]) -> float:
+    variance = float(rounded(value[0])) / value[1]
+    return math.sqrt(variance) if _is_root(call) else variance
+
+
+def _kind(name: str, *aliases: str) -> AggregateKind:
+    return AggregateKind(
+        name=name,
+        names={n: _rule(name) for n in (name, *aliases)},
+        state={"n": INT, "l": INT, "q": INT} | dict.fromkeys(SPECIALS, INT),
+        accumulate=_accumulator,
+        reference=_spread,
+        finish=_finish,
+        examples=(f"{name}(x)", f"{name}(DISTINCT k)"),
+    )
+
+
+VAR_SAMP = _kind("var_samp", "variance")
+VAR_POP = _kind("var_pop")
+STDDEV_SAMP = _kind("stddev_samp", "stddev", "std")
+STDDEV_POP = _kind("stddev_pop")
+KINDS = (VAR_SAMP, VAR_POP, STDDEV_SAMP, STDDEV_POP)
+_KIND = {k.name: k for k in KINDS}

@@ -1,0 +1,43 @@
+"""Values as Python objects: which are equal, and in which order they come.
+
+NULL equals NULL, NaN equals NaN, -0.0 equals 0.0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+# One object for all NaN: dictionaries and tuples compare by identity before they ask for equality.
+NAN = float("nan")
+
+
+def normal(value: Any) -> Any:
+    """The representative of all values equal to this one, fit as a dictionary key."""
+    if isinstance(value, float):
+        return NAN if math.isnan(value) else value + 0.0
+    if isinstance(value, list):
+        return tuple(normal(v) for v in value)
+    return value
+
+
+def normal_row(values: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(normal(v) for v in values)
+
+
+def order_key(value: Any) -> tuple[Any, ...]:
+    """Sorts values of one type: NULL first, NaN last, strings by their UTF-8 bytes."""
+    if value is None:
+        return (0,)
+    if isinstance(value, float) and math.isnan(value):
+        return (2,)
+    if isinstance(value, str):
+        return (1, value.encode())
+    if isinstance(value, tuple):
+        return (1, row_order_key(value))
+    return (1, value)
+
+
+def row_order_key(values: Iterable[Any]) -> tuple[tuple[Any, ...], ...]:
+    return tuple(order_key(v) for v in values)
