@@ -72,6 +72,10 @@ class DerivedLeaf:
         columns[TIME] = pa.array(self.changes.ts)
         return pa.table(columns)
 
+    def wakes_at(self) -> int:
+        """What it is made of tells when it changes."""
+        return AFTER_TIME
+
     # -- what pipelines ask ------------------------------------------------------------------
 
     def arrivals(self) -> Changes:

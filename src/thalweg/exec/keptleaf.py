@@ -25,7 +25,7 @@ from thalweg.exec.joins.combinations import Combinations
 from thalweg.exec.leaf import InstantSet, Matches, Needles
 from thalweg.exec.lifetimes import in_stream_order
 from thalweg.exec.share import Share
-from thalweg.instants import Ints
+from thalweg.instants import AFTER_TIME, Ints
 from thalweg.plan.physical import TRACKS, Leaf
 from thalweg.plan.types import BIGINT
 from thalweg.store import native
@@ -78,6 +78,7 @@ class KeptLeaf:
         self.names = self._names()
         self.position = position
         self.share = share
+        self._waiting: tuple[Ints, Ints] | None = None
         self._content = self._loaded(packs, state)
         self._frame, self._kept = self._visible()
         self._by_key: dict[Key, tuple[Hashes, Ints, Ints]] = {}
@@ -95,6 +96,7 @@ class KeptLeaf:
         window = self.leaf.ordered_window
         partition = found.runs.group_of_run[found.runs.run]
         starts, ends = window.lifetimes(partition, found.ts, self.ctx.until)
+        self._waiting = (partition, found.ts) if window.waits else None
         stored = np.flatnonzero((found.ts < self.ctx.since) & (ends >= self.ctx.since))
         return Content(found.table, starts, ends, stored)
 
@@ -139,6 +141,13 @@ class KeptLeaf:
         runs = sort_into_runs([normalized(arrow_vector(table, c)) for c in by], ts)
         order = in_stream_order(runs, table, [*self.leaf.order_by, *self.leaf.stream_columns])
         return Sorted(table.take(pa.array(order)).combine_chunks(), runs, ts[order])
+
+    def wakes_at(self) -> int:
+        starts, ends = self._content.starts, self._content.ends
+        if self._waiting is not None:
+            starts, ends = self.leaf.ordered_window.lifetimes(*self._waiting, AFTER_TIME)
+        coming = (int(at[at >= self.ctx.until].min(initial=AFTER_TIME)) for at in (starts, ends))
+        return min(coming)
 
     def closings(self) -> Ints:
         """Instants of the epoch at which sessions end."""

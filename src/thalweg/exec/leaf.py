@@ -7,7 +7,7 @@ vanish (`departures`), and which rows with a given key are alive at given instan
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -15,22 +15,17 @@ import numpy.typing as npt
 
 from thalweg.columns.frame import Changes, Frame, concat_frames
 from thalweg.columns.vector import Vector
-from thalweg.exec.context import Reject, TaskContext, owned_bytes
-from thalweg.exec.filters import judge
+from thalweg.exec.context import Reject, TaskContext
 from thalweg.exec.joins.combinations import Combinations
 from thalweg.exec.joins.references import ROW_BITS, follow_merged
-from thalweg.exec.lookups import constants_of, find_by_constants
+from thalweg.exec.pack_views import PackViews
 from thalweg.exec.share import Share
-from thalweg.exec.shared import SharedQuestions
 from thalweg.exec.view import View
 from thalweg.instants import AFTER_TIME, BEFORE_TIME, Ints
-from thalweg.plan.conjunctions import in_text_order
-from thalweg.plan.physical import REFERENCE, START, TRACKS, Leaf
-from thalweg.plan.types import BIGINT
+from thalweg.plan.physical import Leaf
 from thalweg.store import native
 from thalweg.store.hashing import Hashes
-from thalweg.store.packs import Key, Pack, PackMeta
-from thalweg.windows.protocol import TimeWindow
+from thalweg.store.packs import Key, PackMeta
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +67,10 @@ class LeafReader(Protocol):
         self, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]
     ) -> Matches: ...
     def has_null_keys(self, key: Key) -> bool: ...
+    def wakes_at(self) -> int:
+        """The first instant after the epoch at which its content may change though no row comes;
+        never later than that, AFTER_TIME if there is none."""
+        ...
 
 
 AFTER_ALL = 1 << 30
@@ -121,17 +120,8 @@ class TimeLeaf:
         self.packs = packs
         self.share = share
         self.window = None if leaf.is_table else leaf.time_window
-        # the order of predicates makes no difference to the rows they leave
-        self._memo = str(
-            replace(
-                leaf,
-                filters=in_text_order(leaf.filters),
-                hints=in_text_order(leaf.hints),
-                fields=leaf.untracked,
-            )
-        )
+        self.views = PackViews(ctx, leaf, share)
         self._columns = frozenset(f.name for f in leaf.fields)
-        self._constants = constants_of(leaf)
 
     # -- appearing and vanishing rows --------------------------------------------------------
 
@@ -157,9 +147,9 @@ class TimeLeaf:
         """A table where nothing else brings changes: there from the query's start, for ever."""
         frames = []
         for meta in self.packs if self.ctx.begins else ():
-            view = self._view(meta)
+            view = self.views.of(meta)
             rows = np.arange(len(view.ts)) if view.rows is None else view.rows
-            frames.append(self._frame(view.pack, rows))
+            frames.append(self.views.frame(view.pack, rows))
         frame = concat_frames(frames, self.leaf.fields)
         at = np.full(frame.length, self.ctx.start or 0, np.int64)
         ends = np.full(frame.length, AFTER_TIME, np.int64)
@@ -203,7 +193,7 @@ class TimeLeaf:
         for meta in self.packs:
             if meta.max_ts < low or meta.min_ts >= high or not meta.rows:
                 continue
-            view = self._arriving(meta, low, high) if self.once else self._view(meta)
+            view = self.views.arriving(meta, low, high) if self.once else self.views.of(meta)
             positions = view.between(low, high)
             if only_at is not None and len(positions):
                 assert self.window is not None
@@ -211,7 +201,7 @@ class TimeLeaf:
                 positions = positions[only_at.might_hold(ends)]
             if len(positions):
                 rows = view.picked(positions)
-                frames.append(self._frame(view.pack, rows, self._columns))
+                frames.append(self.views.frame(view.pack, rows, self._columns))
                 times.append(view.ts[positions])
             if note_rejects and self.share.reports:
                 self._note_rejects(view, low, high)
@@ -238,6 +228,17 @@ class TimeLeaf:
         ts = np.full(frame.length, instant, np.int64)
         return Changes(frame, ts, np.ones(frame.length, np.int8))
 
+    def wakes_at(self) -> int:
+        if self.window is None or self.once:
+            return AFTER_TIME
+        low, high = self.window.alive_at(self.ctx.until - 1)
+        starting = [max(m.min_ts, high) for m in self.packs if m.max_ts >= high]
+        alive = () if self.window.is_endless else self.packs
+        ending = [max(m.min_ts, low) for m in alive if m.max_ts >= low]
+        starts = self.window.starts(np.array(starting, np.int64))
+        ends = self.window.ends(np.array(ending, np.int64))
+        return int(min(starts.min(initial=AFTER_TIME), ends.min(initial=AFTER_TIME)))
+
     # -- probing -----------------------------------------------------------------------------
 
     def probe(
@@ -262,13 +263,13 @@ class TimeLeaf:
         for meta in self.packs:
             if meta.max_ts < bottom or meta.min_ts > top or not meta.rows:
                 continue
-            view = self._view(meta, key)
+            view = self.views.of(meta, key)
             ranges = view.matches(needles.hashes, low, high)
             if ranges[-1]:
                 yield view, *ranges
 
     def fetch(self, view: View, positions: Ints, columns: frozenset[str]) -> Frame:
-        return self._frame(view.pack, view.picked(positions), columns)
+        return self.views.frame(view.pack, view.picked(positions), columns)
 
     def matches(
         self,
@@ -319,108 +320,13 @@ class TimeLeaf:
         opened = self.ctx.cache.open
         return any(opened(m.name).has_nulls(c) for m in self.packs for c in key)
 
-    # -- views -------------------------------------------------------------------------------
-
-    def _view(self, meta: PackMeta, key: Key | None = None) -> View:
-        chosen = self.share.key if key is None else key
-        memo = ("view", meta.name, self._memo, chosen, key is None, self.share)
-        found = self.ctx.cache.derived(memo)
-        if found is None:
-            found = self._unfiltered(self.ctx.cache.open(meta.name), chosen, key is not None)
-            found = self._filtered(found)
-            size = owned_bytes(found.ts, found.rows, found.hashes)
-            self.ctx.cache.remember(memo, found, size)
-        return found  # type: ignore[no-any-return]
-
-    def _arriving(self, meta: PackMeta, low: int, high: int) -> View:
-        """The rows of a pack within some instants that pass the filters."""
-        whole = self._unfiltered(self.ctx.cache.open(meta.name), self.share.key, False)
-        positions = whole.between(low, high)
-        if len(positions) < len(whole.ts):
-            rows = whole.picked(positions)
-            whole = View(whole.pack, whole.ts[positions], rows, None, [], False)
-        return self._filtered(whole)
-
-    def _unfiltered(self, pack: Pack, key: Key, keyed: bool) -> View:
-        ts, rows, hashes, ascending = pack.ts, None, None, True
-        if key or keyed:
-            ascending = pack.index(key).rows is None
-            index = self.share.index(pack, key)
-            ts, rows, hashes = index.ts, index.rows, index.hashes
-        elif self.share.parts > 1:
-            rows, ts = self.share.slice(pack)
-        return self._looked_up(View(pack, ts, rows, hashes, [], ascending))
-
-    def _looked_up(self, view: View) -> View:
-        """Of a large pack with an index by columns that must equal constants, only the rows that
-        the index has for these: the others are not looked at."""
-        found = find_by_constants(view.pack, self._constants)
-        if found is None:
-            return view
-        if view.rows is None:
-            places = found
-        elif view.ascending and _are_neighbours(view.rows):
-            first = int(view.rows[0])
-            places = found[(found >= first) & (found < first + len(view.rows))] - first
-        else:
-            inside = np.zeros(len(view.pack), np.bool_)
-            inside[found] = True
-            places = np.flatnonzero(inside[view.rows])
-        self.ctx.counts[f"looked up:{self.leaf.alias}"] += len(places)
-        hashes = None if view.hashes is None else view.hashes[places]
-        return View(view.pack, view.ts[places], view.picked(places), hashes, [], view.ascending)
-
-    def _filtered(self, view: View) -> View:
-        predicates = self.leaf.filters + self.leaf.hints
-        if not predicates:
-            return view
-        rows = np.arange(len(view.ts)) if view.rows is None else view.rows
-        frame = self._frame(view.pack, rows)
-        shared = None
-        if self.ctx.common and not self.leaf.is_table:
-            shared = SharedQuestions(frame, self.ctx, self.leaf, view.pack, rows)
-        judged = judge(predicates, frame.columns, frame.length, self.ctx, shared)
-        kept, erring = judged.passing, []
-        if len(judged.erring):
-            if self.leaf.hints:
-                kept = np.sort(np.concatenate([kept, judged.erring]))
-            else:
-                erring = [
-                    Reject(
-                        str(p), judged.codes[i : i + 1], view.ts[[row]], frame.take(np.array([row]))
-                    )
-                    for i, (p, row) in enumerate(zip(judged.predicates, judged.erring, strict=True))
-                ]
-        hashes = None if view.hashes is None else view.hashes[kept]
-        return View(view.pack, view.ts[kept], rows[kept], hashes, erring, view.ascending)
-
-    def _frame(self, pack: Pack, rows: Ints, columns: frozenset[str] | None = None) -> Frame:
-        whole = {
-            f.name: self.ctx.vector(pack, self.leaf.bare(f.name), f.type)
-            for f in self.leaf.untracked
-            if columns is None or f.name in columns
-        }
-        frame = Frame(whole, len(pack))
-        if not _are_neighbours(rows):
-            found = frame.take(rows)
-        elif len(rows) == len(pack):
-            found = frame
-        else:
-            found = frame.slice(int(rows[0]), int(rows[-1]) + 1)
-        if columns is None:
-            return found
-        number = None  # a pack that is numbered is remembered for ever
-        if self.leaf.full(REFERENCE) in columns:
-            number = self.ctx.cache.number_of(pack.name)
-        return with_tracks(found, self.leaf, self.window, columns, pack.ts, number, rows)
-
     def at(self, references: Ints, columns: frozenset[str]) -> Frame:
         """The rows that references stand for."""
         packs, begin, count, order, rows = native.by_high_bits(references, ROW_BITS)
         frames = []
         for number, a, n in zip(packs, begin, count, strict=True):
             pack = self.ctx.cache.open(self.ctx.cache.name_of(int(number)))
-            frames.append(self._frame(pack, rows[a : a + n], columns))
+            frames.append(self.views.frame(pack, rows[a : a + n], columns))
         fields = tuple(f for f in self.leaf.fields if f.name in columns)
         frame = concat_frames(frames, fields)
         if len(packs) < 2:
@@ -430,41 +336,7 @@ class TimeLeaf:
         return frame.take(back)
 
 
-def _are_neighbours(rows: Ints) -> bool:
-    """Whether these positions follow one another: then nothing has to be copied."""
-    if not len(rows) or rows[-1] - rows[0] + 1 != len(rows):
-        return False
-    return bool((rows[1:] > rows[:-1]).all())
-
-
 def _flat(arrays: Sequence[Ints]) -> Ints:
     if len(arrays) == 1:
         return arrays[0]
     return np.concatenate(arrays) if arrays else np.empty(0, np.int64)
-
-
-def with_tracks(
-    frame: Frame,
-    leaf: Leaf,
-    window: TimeWindow | None,
-    columns: frozenset[str],
-    ts: Ints,
-    pack: int | None,
-    rows: Ints,
-) -> Frame:
-    """Where rows of a numbered pack are and how long they live, as columns, if they are wanted."""
-    for track in TRACKS:
-        name = leaf.full(track)
-        if name in columns:
-            if track == REFERENCE and pack is not None:
-                found = pack << ROW_BITS | rows
-            else:
-                found = _lifetime(track, window, ts, rows)
-            frame = frame.merged({name: Vector(BIGINT, found)})
-    return frame
-
-
-def _lifetime(track: str, window: TimeWindow | None, ts: Ints, rows: Ints) -> Ints:
-    if window is None:
-        return np.full(len(rows), BEFORE_TIME if track == START else AFTER_TIME, np.int64)
-    return window.starts(ts[rows]) if track == START else window.ends(ts[rows])

@@ -46,7 +46,7 @@ from thalweg.exec.share import Ranges, Share, share_of
 from thalweg.exec.shared import Common
 from thalweg.exec.tactics import AnyTactic, Seen, Subject
 from thalweg.exec.versioned import VersionedLeaf
-from thalweg.instants import Ints
+from thalweg.instants import AFTER_TIME, Ints
 from thalweg.plan.expr import Member
 from thalweg.plan.logical import EmitKind, Schema
 from thalweg.plan.physical import (
@@ -98,7 +98,8 @@ class StepTask:
 class StepResult:
     """What a step wrote and counted. `state` lists new packs per slot; slots in `replaced` drop
     what this task's share held before. `observations` belong to the task's tactics, by number.
-    `error` is set when the query's own code failed."""
+    `wakes_at` is the first instant after the epoch at which the output may change though no row
+    comes; None if there is none. `error` is set when the query's own code failed."""
 
     query: str
     outputs: list[PackMeta] = field(default_factory=list)
@@ -106,6 +107,7 @@ class StepResult:
     state: dict[str, StatePack] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     observations: list[tuple[int, Seen]] = field(default_factory=list)
+    wakes_at: int | None = None
     error: str | None = None
 
 
@@ -121,6 +123,7 @@ def step(task: StepTask, cache: PackCache, functions: Mapping[str, UserFunction]
         run.result.rejects.append(run.write("rejects", rejected))
         ctx.counts["rejected"] += rejected.num_rows
     run.result.counts = dict(ctx.counts)
+    run.result.wakes_at = min((at for at in run.wakes if at < AFTER_TIME), default=None)
     run.result.observations = [
         (number, seen)
         for number, (watched, _) in enumerate(task.tactics)
@@ -137,6 +140,7 @@ class _Step:
         self.result = StepResult(task.query)
         self._changes: list[Changes] = []
         self._places = _places(task.plan)
+        self.wakes: list[int] = []
         self._closings: dict[tuple[int, int], Ints] = {}
         self._streams: dict[tuple[int, int], Changes] = {}
 
@@ -213,6 +217,7 @@ class _Step:
         leaves: dict[int, LeafReader] = {}
         for i in sorted(range(len(block.leaves)), key=lambda i: bool(block.leaves[i].members)):
             leaves[i] = self._leaf(number, block, i, leaves)
+            self.wakes.append(leaves[i].wakes_at())
         task = self.task
         keeper = Keeper(
             self.ctx, (task.query, number, task.ranges, task.part, task.parts),
@@ -269,6 +274,8 @@ class _Step:
         instants = np.unique(self._due(number, self.task.start))
         emitted, bag = repeat(schema, stored, changes, instants)
         self._keep(slot, bag)
+        if bag is not None and bag.num_rows:
+            self.wakes.append(_next_boundary(self.plan, self.ctx.until))
         return emitted
 
     def _due(self, number: int, start: int) -> Ints:
@@ -436,6 +443,12 @@ class _Step:
         size = meta.bytes + sum(side.bytes for side in written.values())
         named = tuple((p, side.name) for p, side in written.items())
         self.result.state[slot] = StatePack(replace(meta, bytes=size), named)
+
+
+def _next_boundary(plan: QueryPlan, since: int) -> int:
+    """The first instant at which windows make RSTREAM emit."""
+    found = (w.boundaries(since, w.settled(since) + 1) for w in plan.windows)
+    return min((int(b[0]) for b in found if b is not None and len(b)), default=AFTER_TIME)
 
 
 def _emitted_rows(leaf: Leaf, changes: Changes) -> pa.Table:

@@ -127,6 +127,8 @@ class ApplyResults:
         query.operators = OperatorState(
             self._slots(query, results), query.operators.shared_slots, _counts(query, results)
         )
+        wakes = (r.wakes_at for r in results if r.wakes_at is not None)
+        query.progress.wakes_at = min(wakes, default=None)
         self._learn(epoch, name, query, results)
         return self._put(epoch, name, query, packs)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from thalweg.exec import slots
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.epoch import watermarks
@@ -72,9 +71,10 @@ class Frontiers:
             if not query.runs:
                 continue
             frontier = query.progress.frontier
-            waits = demand is None or _is_open(plan, query)
-            if waits or (demand is not None and self._upkeep.keeps_rows(plan.streams, demand)):
-                frontier = watermarks.frontier([marks[s] for s in plan.streams], frontier)
+            reached = watermarks.frontier([marks[s] for s in plan.streams], frontier)
+            due = demand is None or query.wakes_before(reached)
+            if due or (demand is not None and self._upkeep.keeps_rows(plan.streams, demand)):
+                frontier = reached
             targets[name] = frontier  # the same, if nothing is kept that time could change
         return targets
 
@@ -127,10 +127,3 @@ class Frontiers:
             for stream in self._plans[name].streams:
                 state = self._state.streams[stream]
                 state.watermark = max(state.watermark, frontier)
-
-
-def _is_open(plan: QueryPlan, query: QueryState) -> bool:
-    """Whether it holds rows that time alone brings out or takes away, such as open sessions."""
-    held = [*query.operators.slots, *query.operators.shared_slots]
-    timed = any(w.is_ordered and (w.waits or w.expires) for w in plan.windows)
-    return timed and any(slots.kind_of(slot) == slots.LEAF for slot in held)

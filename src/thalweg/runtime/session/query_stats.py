@@ -38,6 +38,7 @@ class QueryStats:
             "error": query.lifecycle.error,
             "epoch": state.epoch,
             "frontier": query.progress.frontier,
+            "wakes_at": query.progress.wakes_at,
         }
         cohort = self._queries.cohort(name)
         if cohort is not None:

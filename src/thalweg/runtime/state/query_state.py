@@ -79,17 +79,22 @@ class HistoryStart:
 class Progress:
     """How far the query is, after each epoch. All instants below the `frontier` have been
     processed; `delivered` is the last epoch its sinks have; `start` its first instant. It is
-    `behind` while it goes through the past, which is pushed or pulled (`backfill`)."""
+    `behind` while it goes through the past, which is pushed or pulled (`backfill`). It changes
+    next, though no row comes, at `wakes_at` or later; None: not at all, and before its first step
+    that is not known."""
 
     frontier: int = BEFORE_TIME
     delivered: int = 0
     start: int | None = None
     behind: bool = False
     backfill: str = ""
+    wakes_at: int | None = BEFORE_TIME
 
     @property
     def _all(self) -> tuple[Any, ...]:
-        return (self.frontier, self.delivered, self.start, self.behind, self.backfill)
+        return (
+            self.frontier, self.delivered, self.start, self.behind, self.backfill, self.wakes_at,
+        )  # fmt: skip
 
     def to_json(self) -> Json:
         """All fields, default or not: they are compared by place at every commit."""
@@ -97,16 +102,16 @@ class Progress:
 
     def since(self, before: Json) -> Json:
         """The JSON of a query of which at most the progress has changed since `before`."""
-        frontier, delivered, start, behind, backfill = now = self._all
+        frontier, delivered, start, behind, backfill, wakes_at = now = self._all
         if _progress_in(before) == now:
             return before
         return {
             **before, "frontier": frontier, "delivered": delivered, "start": start,
-            "behind": behind, "backfill": backfill,
+            "behind": behind, "backfill": backfill, "wakes_at": wakes_at,
         }  # fmt: skip
 
 
-_PROGRESS = ("frontier", "delivered", "start", "behind", "backfill")
+_PROGRESS = ("frontier", "delivered", "start", "behind", "backfill", "wakes_at")
 _progress_in = itemgetter(*_PROGRESS)
 
 
@@ -207,6 +212,14 @@ class QueryState:
     @property
     def runs(self) -> bool:
         return self.lifecycle.status == RUNNING
+
+    def wakes_before(self, frontier: int) -> bool:
+        """Whether something happens before a frontier though no row comes. Where that is not known
+        yet, it may if there is any state."""
+        at = self.progress.wakes_at
+        if at is None or at >= frontier:
+            return False
+        return at > BEFORE_TIME or bool(self.operators.slots or self.operators.shared_slots)
 
     @property
     def works_on_demand(self) -> bool:
