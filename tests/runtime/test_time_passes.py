@@ -73,3 +73,49 @@ def test_a_batch_under_way_is_not_silence() -> None:
         assert not log.was_quiet
     log.take(0)
     assert log.was_quiet
+
+
+def test_rows_leave_a_window_over_a_subquery_by_time_alone() -> None:
+    runner = Runner()
+    runner.stream("a", rows(0), idle="1 second")
+    query = runner.query("SELECT DSTREAM k FROM (SELECT ISTREAM k FROM a) [RANGE 3 SECONDS]", "q")
+    runner.feed({"a": rows(0, 1)})
+    runner.tick(1)
+    runner.tick(10 * SECOND)
+    assert query.results()["__ts"].cast(pa.int64()).to_pylist() == [
+        3 * SECOND + 1,
+        4 * SECOND + 1,
+    ]
+
+
+def test_a_query_says_when_it_changes_next_and_knows_it_after_a_restart() -> None:
+    runner = Runner()
+    runner.stream("a", rows(0), idle="1 second")
+    sums = runner.query("SELECT sum(k) AS s FROM a [RANGE 3 SECONDS]", "sums")
+    sessions = runner.query("SELECT k FROM a [PARTITION BY k SESSION GAP 5 SECONDS]", "sessions")
+    newest = runner.query("SELECT k FROM a [ROWS 1]", "newest")
+    runner.feed({"a": rows(2, 4)})
+    runner.restart()
+    runner.feed({"a": rows(5)})
+    wakes = {q.name: q.stats()["wakes_at"] for q in (sums, sessions, newest)}
+    assert wakes["newest"] is None
+    assert 5 * SECOND <= wakes["sums"] <= 5 * SECOND + 1
+    assert wakes["sessions"] == 9 * SECOND + 1  # the row at 5 has not been processed yet
+
+
+def test_rstream_repeats_at_boundaries_that_no_row_brings() -> None:
+    """What stays on the left of an outer join is repeated though the right side is empty."""
+    runner = Runner()
+    for name in "ab":
+        runner.stream(name, rows(0), idle="1 second")
+    query = runner.query(
+        "SELECT RSTREAM a.k FROM a [ROWS 1] LEFT JOIN "
+        "b [RANGE 2 SECONDS SLIDE 2 SECONDS] ON a.k = b.k",
+        "q",
+    )
+    runner.feed({"a": rows(0), "b": rows(0)})
+    runner.tick(1)
+    for clock in range(2, 10):
+        runner.tick(clock * SECOND)
+    found = query.results()["__ts"].cast(pa.int64()).to_pylist()
+    assert found == [0, 2 * SECOND, 4 * SECOND, 6 * SECOND]

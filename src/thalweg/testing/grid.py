@@ -22,6 +22,7 @@ from thalweg.lang.parser import parse_query
 from thalweg.runtime.session.session import Query
 from thalweg.testing.compare import column_values, difference, from_table, python_rows
 from thalweg.testing.generators import Case, GeneratedStream, cuts
+from thalweg.testing.passing_time import IDLE, let_time_pass, time_passed
 from thalweg.testing.reference import ReferenceResult, ReferenceStream, evaluate_query
 from thalweg.testing.runner import Runner
 
@@ -48,7 +49,8 @@ class Variant:
 
     `beside` are other queries in the same engine, over `{stream}`, the case's first, or `{sql}`,
     the case's query itself. The query is registered before the epoch `comes`; `manage` is what is
-    done to it before which epochs. Where the past matters, streams are `kept`.
+    done to it before which epochs. Where the past matters, streams are `kept`. With `ticks` time
+    passes without rows: between epochs as far as no row is late for it, and long after the last.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Variant:
     comes: int = 0
     manage: tuple[tuple[int, str], ...] = ()
     kept: bool = False
+    ticks: bool = False
 
 
 def _random_cuts(case: Case) -> dict[str, Any]:
@@ -152,13 +155,19 @@ VARIANTS: tuple[Variant, ...] = (
         beside=("{sql}", *_SHARING),
         manage=((2, "ALTER QUERY q SET (share = 'off')"), (4, "ALTER QUERY q SET (share = 'on')")),
     ),
+    Variant(
+        "time passes between epochs and after the last, a restart, forced switches",
+        lambda case: {"epochs": 4, "buckets": 2, "restarts": (2, 6), "switches": case.seed},
+        ticks=True,
+    ),
 )
 _AGES = "3650 days"
 
 
-def load(runner: Runner, case: Case, kept: bool = False) -> Runner:
+def load(runner: Runner, case: Case, kept: bool = False, **options: Any) -> Runner:
     """The runner, with the case's streams (for ever, if `kept`) and tables."""
-    options = {"retain": _AGES} if kept else {}
+    if kept:
+        options["retain"] = _AGES
     for name, stream in case.streams.items():
         runner.stream(name, stream.table, stream.timestamp, lateness=stream.lateness, **options)
     for name, table in case.tables.items():
@@ -166,8 +175,9 @@ def load(runner: Runner, case: Case, kept: bool = False) -> Runner:
     return runner
 
 
-def reference_result(case: Case) -> ReferenceResult:
-    """What the case emits and rejects by definition, from the plan as bound, not rewritten."""
+def reference_result(case: Case, horizon: int | None = None) -> ReferenceResult:
+    """What the case emits and rejects by definition, from the plan as bound, not rewritten; up to
+    a horizon, by default that of a close."""
     catalog = load(Runner(), case).session.catalog
     bound = bind(parse_query(case.sql), catalog, case.sql)
     streams = {
@@ -175,18 +185,22 @@ def reference_result(case: Case) -> ReferenceResult:
         for name, s in case.streams.items()
     }
     tables = {name: python_rows(table) for name, table in case.tables.items()}
-    return evaluate_query(bound.root, streams, tables)
+    return evaluate_query(bound.root, streams, tables, horizon=horizon)
 
 
 def check_variant(case: Case, variant: Variant, expected: ReferenceResult) -> None:
     """One cell of the grid: raises AssertionError with what is missing and what is too much."""
-    runner = load(Runner(**variant.arguments(case)), variant.arrange(case), variant.kept)
+    options = {"idle": IDLE} if variant.ticks else {}
+    arranged = variant.arrange(case)
+    runner = load(Runner(**variant.arguments(case)), arranged, variant.kept, **options)
     stream = next(iter(case.streams))
     neighbours = [sql.format(stream=stream, sql=case.sql) for sql in variant.beside]
     for i, sql in enumerate(neighbours[::2]):
         runner.query(sql, name=f"before{i}")
 
     def before_epoch(number: int) -> None:
+        if variant.ticks:
+            let_time_pass(runner, arranged, number, epochs)
         if number == min(variant.comes, epochs):
             runner.query(case.sql, name="q")
         for at, statement in variant.manage:
@@ -200,6 +214,8 @@ def check_variant(case: Case, variant: Variant, expected: ReferenceResult) -> No
         runner.query(sql, name=f"after{i}")
     runner.run(before_epoch)
     query = runner.queries["q"]
+    if variant.ticks:
+        expected = reference_result(case, time_passed(runner) - 1)
     title = f"seed {case.seed}, {variant.name}\n  {case.sql}"
     found = difference(expected.emitted, from_table(query.results()))
     assert found is None, f"{title}\n{found}"

@@ -165,7 +165,7 @@ class Runner:
     def run(self, before_epoch: Callable[[int], object] | None = None) -> None:
         """Feed everything epoch by epoch, then close. `before_epoch` is called with each number of
         a feeding, and with the one after the last before the close."""
-        pieces = {n: self._cut(n, t) for n, t in self._tables.items()}
+        pieces = {n: self.pieces(n) for n in self._tables}
         count = self.feedings
         for i in range(count + 1):
             if before_epoch is not None:
@@ -180,7 +180,7 @@ class Runner:
     @property
     def feedings(self) -> int:
         """Into how many epochs `run` cuts the input."""
-        return max((len(self._cut(n, t)) for n, t in self._tables.items()), default=0)
+        return max((len(self.pieces(n)) for n in self._tables), default=0)
 
     # -- finer control -----------------------------------------------------------------------
 
@@ -245,7 +245,14 @@ class Runner:
             plan = self.core.planner.physical(self.core.queries.bound(name), orders)
             self.core.plans.replace(name, with_random_subresults(plan, rng))
 
-    def _cut(self, name: str, table: pa.Table) -> list[pa.Table]:
+    @property
+    def clock(self) -> int:
+        """The clock reading (µs) of the last epoch."""
+        return self._clock
+
+    def pieces(self, name: str) -> list[pa.Table]:
+        """The rows of a stream, cut into those that `run` feeds in each epoch."""
+        table = self._tables[name]
         if isinstance(self.epochs, int):
             n = max(self.epochs, 1)
             points = [table.num_rows * i // n for i in range(n + 1)]
