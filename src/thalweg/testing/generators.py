@@ -82,6 +82,14 @@ def random_case(seed: int, kind: str | None = None) -> Case:
     return Writer(rng).case(seed, kind or rng.choices(KINDS, (30, 35, 25, 10))[0])
 
 
+def case_of(sql: str, seed: int, rows: int = 24) -> Case:
+    """A query over the stream `s1`, which has every column and about twenty seconds of rows."""
+    rng = Random(f"case of {seed}")
+    shape = Shape("SECONDS", 20, 0, wild=seed % 3 == 0, large=False)
+    streams = {"s1": random_stream(rng, shape, rows, whole=True)}
+    return Case(seed, "given", streams, {}, sql, frozenset())
+
+
 @dataclass
 class Writer:
     """Writes one query, noting the features it uses."""

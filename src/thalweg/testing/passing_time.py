@@ -43,7 +43,9 @@ def time_passed(runner: Runner) -> int:
 
 
 def _span(case: Case) -> int:
-    times = [t for s in case.streams.values() for t in column_values(s.table[s.timestamp])]
+    times: list[int] = [
+        t for s in case.streams.values() for t in column_values(s.table[s.timestamp])
+    ]
     return max(times) - min(times)
 
 

@@ -64,9 +64,10 @@ def random_shape(rng: Random) -> Shape:
     )
 
 
-def random_stream(rng: Random, shape: Shape, rows: int) -> GeneratedStream:
-    """A stream of `rows` rows that has `ts`, `k`, `x` and most of the other columns."""
-    columns = [c for c in STREAM_TYPES if c in ("ts", "k", "x") or rng.random() < 0.85]
+def random_stream(rng: Random, shape: Shape, rows: int, whole: bool = False) -> GeneratedStream:
+    """A stream of `rows` rows that has `ts`, `k`, `x` and most of the other columns, or all."""
+    needed = ("ts", "k", "x")
+    columns = [c for c in STREAM_TYPES if whole or c in needed or rng.random() < 0.85]
     stamps = sorted(_stamp(rng, shape) for _ in range(rows))
     lateness = rng.choice((0, 0, rng.randint(1, shape.span // 2), shape.span)) * shape.micros
     values = {c: [_value(rng, shape, c) for _ in range(rows)] for c in columns}
