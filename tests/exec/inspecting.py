@@ -10,7 +10,8 @@ import pytest
 
 from thalweg.exec.joins.joined import Joined
 from thalweg.exec.joins.subresults import SubresultReader, key_hashes
-from thalweg.plan.physical import Block, Pipeline
+from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.relations.block import Block
 from thalweg.plan.subresults import _Builder
 
 

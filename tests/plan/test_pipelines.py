@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from thalweg.plan.physical import Pipeline, QueryPlan
+from thalweg.plan.physical import QueryPlan
+from thalweg.plan.pipeline import Pipeline
 from thalweg.plan.pipelines import Orders
 from thalweg.testing.grid import load
 from thalweg.testing.joingraphs import random_join

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from thalweg.errors import FormatTooNew, PathError
-from thalweg.exec import slots
+from thalweg.plan import slots
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.open_path import claim, release
 from thalweg.runtime.state.query_state import Lifecycle
-from thalweg.runtime.upkeep.inspection import SLOT_WORDS, Files, PathView, inspect, instant
+from thalweg.runtime.upkeep.inspection import Files, PathView, inspect, instant
 from thalweg.store import manifest
 from thalweg.store.storage import LocalStorage, MemoryStorage, Storage
 from thalweg.testing.runner import Runner
@@ -238,9 +238,10 @@ def test_readings_during_dropping_are_taken_again(monkeypatch: pytest.MonkeyPatc
 
 
 def test_every_kind_of_state_has_words() -> None:
-    kinds = {v for k, v in vars(slots).items() if k.isupper() and isinstance(v, str)}
+    kinds = {v for v in vars(slots).values() if isinstance(v, slots.SlotKind)}
     assert slots.GROUPS in kinds
-    assert kinds <= set(SLOT_WORDS)
+    assert kinds == set(slots.SLOT_KINDS)
+    assert all(k.words for k in kinds)
 
 
 def test_instants() -> None:

@@ -37,9 +37,10 @@ from thalweg.exec.tactics import (
     Subject,
 )
 from thalweg.plan.conjunctions import Ordered, orderable
-from thalweg.plan.physical import Block, QueryPlan
+from thalweg.plan.physical import QueryPlan
 from thalweg.plan.pipelines import orderable_pipelines, pipeline_of
 from thalweg.plan.query import QueryOptions
+from thalweg.plan.relations.block import blocks_of
 from thalweg.plan.trees import usual_tree, with_tree
 
 SELECTIVITY = "selectivity"
@@ -99,8 +100,8 @@ class Adaptation:
 
     def _with_joins(self, plan: QueryPlan, options: QueryOptions, found: Watched) -> QueryPlan:
         """Joins of three leaves or more: as a tree, or with caches to be chosen."""
-        for number, relation in enumerate(plan.relations):
-            if not isinstance(relation, Block) or not relation.is_many_way:
+        for number, relation in blocks_of(plan.relations):
+            if not relation.is_many_way:
                 continue
             if options.joins == "xjoin":
                 plan = with_tree(plan, number, usual_tree(relation))

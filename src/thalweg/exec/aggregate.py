@@ -19,7 +19,7 @@ from thalweg.exec.expressions import evaluate
 from thalweg.exec.groupstate import CLOSES, ROWS, StatePack, look_up, side_table, state_table
 from thalweg.exec.netting import same_rows
 from thalweg.instants import AFTER_TIME, Ints
-from thalweg.plan.physical import Grouping
+from thalweg.plan.relations.block import Grouping
 from thalweg.plan.types import DATE
 
 

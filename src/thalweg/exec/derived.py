@@ -20,7 +20,7 @@ from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge, reject
 from thalweg.exec.leaf import InstantSet, Matches, Needles
 from thalweg.instants import AFTER_TIME, BEFORE_TIME, Ints
-from thalweg.plan.physical import Leaf
+from thalweg.plan.leaf import Leaf
 from thalweg.store import native
 from thalweg.store.hashing import Hashes, hash_columns
 from thalweg.store.packs import TIME, Key, PackMeta

@@ -19,7 +19,8 @@ from thalweg.instants import BEFORE_TIME, Ints
 from thalweg.numeric.exact import running_counts
 from thalweg.plan.expr import Column, UserCall, walk
 from thalweg.plan.logical import EmitKind, Named, Schema
-from thalweg.plan.physical import Block, QueryPlan
+from thalweg.plan.physical import QueryPlan
+from thalweg.plan.relations.block import Block
 from thalweg.store import native
 from thalweg.store.packs import TIME, PackMeta
 

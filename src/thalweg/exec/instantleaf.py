@@ -22,7 +22,7 @@ from thalweg.exec.questions import Questions
 from thalweg.exec.share import Share
 from thalweg.instants import Ints
 from thalweg.plan.expr import Member, Predicate, columns_of
-from thalweg.plan.physical import Leaf
+from thalweg.plan.leaf import Leaf
 from thalweg.store.hashing import hash_columns
 from thalweg.store.packs import TIME, PackMeta
 

@@ -17,7 +17,8 @@ from thalweg.exec.gather import (
     gather_rejects,
 )
 from thalweg.exec.many.merging import MergeSetsTask, merge_sets
-from thalweg.exec.step import StepResult, StepTask, step
+from thalweg.exec.step import step
+from thalweg.exec.task import StepResult, StepTask
 from thalweg.exec.upkeep import (
     CleanResult,
     CleanTask,

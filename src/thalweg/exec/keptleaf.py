@@ -26,7 +26,7 @@ from thalweg.exec.leaf import InstantSet, Matches, Needles
 from thalweg.exec.lifetimes import in_stream_order
 from thalweg.exec.share import Share
 from thalweg.instants import AFTER_TIME, Ints
-from thalweg.plan.physical import TRACKS, Leaf
+from thalweg.plan.leaf import TRACKS, Leaf
 from thalweg.plan.types import BIGINT
 from thalweg.store import native
 from thalweg.store.hashing import Hashes, hash_columns

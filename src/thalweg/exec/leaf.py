@@ -22,7 +22,7 @@ from thalweg.exec.pack_views import PackViews
 from thalweg.exec.share import Share
 from thalweg.exec.view import View
 from thalweg.instants import AFTER_TIME, BEFORE_TIME, Ints
-from thalweg.plan.physical import Leaf
+from thalweg.plan.leaf import Leaf
 from thalweg.store import native
 from thalweg.store.hashing import Hashes
 from thalweg.store.packs import Key, PackMeta

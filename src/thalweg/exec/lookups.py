@@ -17,7 +17,7 @@ import pyarrow as pa
 from thalweg.exec.expressions import evaluate
 from thalweg.instants import Ints
 from thalweg.plan.expr import Call, Column, Literal
-from thalweg.plan.physical import Leaf
+from thalweg.plan.leaf import Leaf
 from thalweg.store.hashing import hash_columns
 from thalweg.store.packs import Key, Pack
 

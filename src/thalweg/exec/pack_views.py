@@ -17,7 +17,7 @@ from thalweg.exec.shared import SharedQuestions
 from thalweg.exec.view import View
 from thalweg.instants import AFTER_TIME, BEFORE_TIME, Ints
 from thalweg.plan.conjunctions import in_text_order
-from thalweg.plan.physical import REFERENCE, START, TRACKS, Leaf
+from thalweg.plan.leaf import REFERENCE, START, TRACKS, Leaf
 from thalweg.plan.types import BIGINT
 from thalweg.store.packs import Key, Pack, PackMeta
 from thalweg.windows.protocol import TimeWindow

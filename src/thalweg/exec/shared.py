@@ -19,7 +19,8 @@ from thalweg.exec.questions import Questions
 from thalweg.instants import Ints
 from thalweg.plan.expr import Column, Expr, Predicate, transform
 from thalweg.plan.functions import is_deterministic
-from thalweg.plan.physical import Leaf, QueryPlan
+from thalweg.plan.leaf import Leaf
+from thalweg.plan.physical import QueryPlan
 from thalweg.store.packs import Pack
 
 Common = frozenset[tuple[str, str]]

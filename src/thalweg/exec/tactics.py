@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from thalweg.instants import Ints
 from thalweg.plan.expr import Predicate
-from thalweg.plan.physical import Pipeline
+from thalweg.plan.pipeline import Pipeline
 from thalweg.plan.pipelines import PipelineOf
 
 PASSED, DROPPED, ERRED, UNKNOWN = 0, 1, 2, -1

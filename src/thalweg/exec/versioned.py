@@ -19,7 +19,7 @@ from thalweg.exec.filters import judge
 from thalweg.exec.keptleaf import Content, KeptLeaf
 from thalweg.exec.share import Share
 from thalweg.instants import AFTER_TIME, BEFORE_TIME, Ints
-from thalweg.plan.physical import Leaf
+from thalweg.plan.leaf import Leaf
 from thalweg.store.packs import PackMeta
 
 SINCE, UNTIL = "__since", "__until"

@@ -15,7 +15,7 @@ from thalweg.exec.expressions import UserFunction
 from thalweg.exec.groupstate import StatePack
 from thalweg.exec.keptleaf import KeptLeaf
 from thalweg.exec.share import Share
-from thalweg.plan.physical import Leaf
+from thalweg.plan.leaf import Leaf
 from thalweg.store.packs import TIME, Key, PackCache, PackMeta, arrange, fresh_name, write_pack
 
 

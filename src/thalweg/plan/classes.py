@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from thalweg.plan.expr import Call, Column, Expr, Predicate, columns_of
 from thalweg.plan.functions import can_raise
-from thalweg.plan.physical import Leaf
+from thalweg.plan.leaf import Leaf
 
 
 @dataclass(slots=True)

@@ -10,12 +10,12 @@ not deterministic keeps its place, and so does everything around it, unless it i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from thalweg.plan.expr import Predicate, UserCall, columns_of, walk
 from thalweg.plan.functions import can_raise
-from thalweg.plan.physical import Block, Leaf, QueryPlan, Relation, Sequenced
+from thalweg.plan.physical import QueryPlan
 
 Predicates = tuple[Predicate, ...]
 
@@ -46,7 +46,7 @@ def orderable(plan: QueryPlan) -> tuple[Ordered, ...]:
     found = {
         in_text_order(c): None
         for relation in plan.relations
-        for c in _conjunctions(relation)
+        for c in relation.conjunctions()
         if len(c) > 1
     }
     return tuple(Ordered.of(c) for c in found)
@@ -61,37 +61,7 @@ def reordered(plan: QueryPlan, predicates: Predicates, order: Sequence[int]) -> 
             return items
         return tuple(sorted(items, key=ranks.__getitem__))
 
-    def changed(leaf: Leaf) -> Leaf:
-        return replace(
-            leaf,
-            filters=by_rank(leaf.filters),
-            hints=by_rank(leaf.hints),
-            members=by_rank(leaf.members),
-            post_filters=by_rank(leaf.post_filters),
-        )
-
-    relations: list[Relation] = []
-    for relation in plan.relations:
-        if isinstance(relation, Block):
-            leaves = tuple(changed(leaf) for leaf in relation.leaves)
-            relation = replace(
-                relation, leaves=leaves, top=by_rank(relation.top), having=by_rank(relation.having)
-            )
-        elif isinstance(relation, Sequenced):
-            relation = replace(relation, leaf=changed(relation.leaf))
-        relations.append(relation)
-    return replace(plan, relations=tuple(relations))
-
-
-def _conjunctions(relation: Relation) -> Iterator[Predicates]:
-    if not isinstance(relation, (Block, Sequenced)):
-        return
-    for leaf in relation.leaves:
-        yield leaf.filters + leaf.hints + leaf.members
-        yield leaf.post_filters
-    if isinstance(relation, Block):
-        yield relation.top
-        yield relation.having
+    return replace(plan, relations=tuple(r.reordered(by_rank) for r in plan.relations))
 
 
 def _guards(predicates: Predicates, number: int) -> set[int]:

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from thalweg.plan.classes import KeyClasses
-from thalweg.plan.physical import Block, Leaf, Routing, RoutingKind
+from thalweg.plan.leaf import Leaf
+from thalweg.plan.physical import Routing, RoutingKind
+from thalweg.plan.relations.block import Block
 
 REPLICATION_LIMIT = 4.0
 """So many tasks may read a row, on average; beyond that fewer tasks share the work."""

@@ -10,8 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from thalweg.plan.expr import Member, Predicate, columns_of
+from thalweg.plan.leaf import Leaf
 from thalweg.plan.logical import CountRule
-from thalweg.plan.physical import Block, Counted, Leaf, Pipeline, Probe, Relation
+from thalweg.plan.pipeline import Pipeline, Probe
+from thalweg.plan.relations.block import Block, blocks_of
+from thalweg.plan.relations.counted import Counted
+from thalweg.plan.relations.protocol import Relation
 from thalweg.plan.types import BOOLEAN
 from thalweg.windows.range import NOW
 
@@ -22,10 +26,10 @@ def ask_as_filters(
     relations: tuple[Relation, ...], predicates: list[Predicates]
 ) -> tuple[Relation, ...]:
     """Blocks of one stream under [NOW] and memberships look these up as they judge its rows."""
-    return tuple(
-        _asked(relation, relations, own) if isinstance(relation, Block) else relation
-        for relation, own in zip(relations, predicates, strict=True)
-    )
+    found = list(relations)
+    for number, block in blocks_of(relations):
+        found[number] = _asked(block, relations, predicates[number])
+    return tuple(found)
 
 
 def _asked(block: Block, relations: tuple[Relation, ...], predicates: Predicates) -> Block:

@@ -12,20 +12,12 @@ from dataclasses import dataclass, replace
 from thalweg.plan import functions
 from thalweg.plan.classes import KeyClasses
 from thalweg.plan.expr import Expr, Predicate, columns_of
+from thalweg.plan.leaf import Leaf
 from thalweg.plan.logical import OuterKind
-from thalweg.plan.physical import (
-    Block,
-    Check,
-    Leaf,
-    Pipeline,
-    Probe,
-    QueryPlan,
-    Reading,
-    Relation,
-    Routing,
-    RoutingKind,
-    Sequenced,
-)
+from thalweg.plan.physical import QueryPlan, Routing, RoutingKind
+from thalweg.plan.pipeline import Check, Pipeline, Probe
+from thalweg.plan.relations.block import Block, blocks_of
+from thalweg.plan.relations.protocol import Relation, stored_leaves
 from thalweg.plan.types import DataType
 
 Predicates = tuple[Predicate, ...]
@@ -48,13 +40,12 @@ def with_pipelines(
     found: list[Relation] = []
     first = place = 0
     for relation, own in zip(relations, predicates, strict=True):
-        if not isinstance(relation, Block):
-            place += isinstance(relation, Sequenced) and relation.leaf.is_stored
+        leaves, begin = relation.leaves, place
+        place += sum(leaf.is_stored for leaf in leaves)
+        if not isinstance(relation, Block):  # only blocks join
             found.append(relation)
             continue
-        routed = _routes(relation.leaves, routing, place)
-        place += sum(leaf.is_stored for leaf in relation.leaves)
-        leaves = relation.leaves
+        routed = _routes(leaves, routing, begin)
         if orders.filters:
             chosen = [orders.filters[(first + i) % len(orders.filters)] for i in range(len(leaves))]
             leaves = tuple(map(_reordered, leaves, chosen))
@@ -79,9 +70,8 @@ def orderable_pipelines(plan: QueryPlan) -> tuple[PipelineOf, ...]:
     """Pipelines in which rows can be dropped by one leaf or by another first."""
     return tuple(
         PipelineOf(number, pipeline.leaf)
-        for number, relation in enumerate(plan.relations)
-        if isinstance(relation, Block)
-        for pipeline in relation.pipelines
+        for number, block in blocks_of(plan.relations)
+        for pipeline in block.pipelines
         if pipeline.branches
     )
 
@@ -112,12 +102,7 @@ def without_subresults(block: Block) -> Block:
 
 def routed_by(plan: QueryPlan, number: int) -> list[tuple[str, ...] | None]:
     """Per leaf of a relation the columns it is routed by."""
-    place = sum(
-        leaf.is_stored
-        for relation in plan.relations[:number]
-        if isinstance(relation, Reading)
-        for leaf in relation.leaves
-    )
+    place = len(stored_leaves(plan.relations[:number]))
     return _routes(plan.block(number).leaves, plan.routing, place)
 
 

@@ -8,6 +8,7 @@ from thalweg.errors import NotAvailableYet
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.expr import Predicate, columns_of
 from thalweg.plan.functions import can_raise
+from thalweg.plan.leaf import Leaf
 from thalweg.plan.logical import (
     Aggregate,
     Count,
@@ -28,18 +29,14 @@ from thalweg.plan.logical import (
 from thalweg.plan.memberships import ask_as_filters
 from thalweg.plan.netting import needs_netting
 from thalweg.plan.outer import has_streams, is_lookup, same_columns, without_outer
-from thalweg.plan.physical import (
-    Block,
-    Counted,
-    Grouping,
-    Leaf,
-    Merged,
-    QueryPlan,
-    Relation,
-    Sequenced,
-)
+from thalweg.plan.physical import QueryPlan
 from thalweg.plan.pipelines import Orders, Predicates, with_pipelines
 from thalweg.plan.query import BoundQuery
+from thalweg.plan.relations.block import Block, Grouping, blocks_of
+from thalweg.plan.relations.counted import Counted
+from thalweg.plan.relations.over import Sequenced
+from thalweg.plan.relations.protocol import Relation
+from thalweg.plan.relations.union import UnionAll
 from thalweg.plan.routing import route_block, route_relations
 from thalweg.plan.trees import can_follow, usual_tree
 from thalweg.windows.protocol import WindowSpec
@@ -52,10 +49,10 @@ def plan_query(query: BoundQuery, catalog: Catalog, orders: Orders | None = None
     drafts = _Drafts(catalog)
     drafts.relation(query.root.input)
     relations = tuple(drafts.relations)
-    root = relations[-1]
     netting = needs_netting(kind, relations, catalog)
-    if len(relations) == 1 and isinstance(root, Block):
-        routing = route_block(kind, root, drafts.predicates[0], netting)
+    blocks = [block for _, block in blocks_of(relations)]
+    if len(relations) == len(blocks) == 1:
+        routing = route_block(kind, blocks[0], drafts.predicates[0], netting)
     else:
         routing = route_relations(kind, relations, drafts.predicates, netting)
     piped = with_pipelines(relations, drafts.predicates, routing, orders or Orders())
@@ -67,10 +64,10 @@ def plan_query(query: BoundQuery, catalog: Catalog, orders: Orders | None = None
 
 def _refuse_impossible_trees(relations: tuple[Relation, ...]) -> None:
     """A tree of joins keeps what lies below its root, which not every window allows."""
-    for relation in relations:
-        if isinstance(relation, Block) and relation.is_many_way:
-            tree = usual_tree(relation)
-            if not can_follow(relation, tree):
+    for _, block in blocks_of(relations):
+        if block.is_many_way:
+            tree = usual_tree(block)
+            if not can_follow(block, tree):
                 raise NotAvailableYet(
                     "a tree of joins needs keys between all its branches, and windows over time or "
                     "rows, or tables that do not change, below its root",
@@ -96,17 +93,23 @@ class _Drafts:
 
     def _added(self, node: Node) -> int:
         if isinstance(node, Union):
-            inputs = tuple(self.relation(m) for m in node.members)
-            return self._append(Merged(inputs, node.schema))
+            return self._append(UnionAll(*self._inputs(node)))
         if isinstance(node, Count):
-            inputs = tuple(self.relation(m) for m in node.members)
-            return self._append(Counted(node.rule, inputs, node.schema))
+            return self._append(Counted(node.rule, *self._inputs(node)))
         if isinstance(node, OuterJoin):
             return self._looked_up(node) if is_lookup(node) else self.relation(without_outer(node))
         if isinstance(node, Sequence):
             leaf = self._leaf(Window(node.input, NOW), (), 1, whole=True)
             return self._append(Sequenced(leaf, node.partition_by, node.columns))
         return self._block(node)
+
+    def _inputs(
+        self, node: Union | Count
+    ) -> tuple[tuple[int, ...], Schema, tuple[tuple[str, ...], ...]]:
+        """The relations of the members, what they are as one, and what each calls its columns."""
+        inputs = tuple(self.relation(m) for m in node.members)
+        names = tuple(tuple(f.name for f in self.relations[i].schema) for i in inputs)
+        return inputs, node.schema, names
 
     def _append(self, relation: Relation, predicates: tuple[Predicate, ...] = ()) -> int:
         self.relations.append(relation)

@@ -13,17 +13,11 @@ from dataclasses import dataclass
 from thalweg.plan.classes import KeyClasses
 from thalweg.plan.cubes import cube_routing
 from thalweg.plan.expr import Column, Predicate
+from thalweg.plan.leaf import Leaf
 from thalweg.plan.logical import EmitKind
-from thalweg.plan.physical import (
-    Block,
-    Grouping,
-    Leaf,
-    Merged,
-    Reading,
-    Relation,
-    Routing,
-    RoutingKind,
-)
+from thalweg.plan.physical import Routing, RoutingKind
+from thalweg.plan.relations.block import Block, Grouping
+from thalweg.plan.relations.protocol import Need, Relation, Together, stored_leaves
 
 
 def route_block(
@@ -167,42 +161,29 @@ def route_relations(
 ) -> Routing:
     """The routing of a plan of several relations; `predicates` are those of its blocks, and
     empty for the others."""
-    leaves = [
-        leaf for r in relations if isinstance(r, Reading) for leaf in r.leaves if leaf.is_stored
-    ]
+    leaves = stored_leaves(relations)
     if kind is EmitKind.RSTREAM:
         return Routing(RoutingKind.SINGLE, reason="RSTREAM repeats the whole relation")
-    if any(leaf.emits for r in relations if isinstance(r, Reading) for leaf in r.leaves):
+    if any(leaf.emits for r in relations for leaf in r.leaves):
         return Routing(RoutingKind.SINGLE, reason="a stream that a subquery emits is kept whole")
     if any(leaf.changes for leaf in leaves):
         return Routing(RoutingKind.SINGLE, reason="a table that changes may meet any row")
-    if not netting and all(_passes_through(r) for r in relations):
+    if not netting and all(n.together is Together.ANY for r in relations for n in r.needs()):
         return Routing(RoutingKind.ANY)
     carried: list[list[_Carrier]] = []
     first = 0
     for relation, own in zip(relations, predicates, strict=True):
-        if isinstance(relation, Block):
+        if isinstance(relation, Block):  # what it needs depends on how its leaves are joined
             carried.append(_of_block(relation, own, carried, first))
-            first += sum(leaf.is_stored for leaf in relation.leaves)
         else:
-            schemas = [relations[i].schema for i in relation.inputs]
-            named = [[f.name for f in schema] for schema in schemas]
-            carried.append(_of_columns(relation, named, carried))
+            carried.append(_of_needs(relation, carried, first))
+        first += sum(leaf.is_stored for leaf in relation.leaves)
     for carrier in carried[-1]:
         if carrier.shown or not netting:
             routed = dict(carrier.columns)
             columns = tuple((routed[i],) if i in routed else () for i in range(len(leaves)))
             return Routing(RoutingKind.KEYS, (columns,))
     return Routing(RoutingKind.SINGLE, reason="no column of each stream keeps all that may meet")
-
-
-def _passes_through(relation: Relation) -> bool:
-    """Whether every row goes its way alone."""
-    if not isinstance(relation, Block):
-        return isinstance(relation, Merged)
-    alone = len(relation.leaves) == 1 and relation.grouping is None
-    leaf = relation.leaves[0]
-    return alone and leaf.emits is None and not leaf.keeps_rows and not leaf.is_table
 
 
 def _of_block(
@@ -283,18 +264,49 @@ def _shown_above(block: Block, names: frozenset[str]) -> frozenset[str] | None:
     )
 
 
-def _of_columns(
-    relation: Relation, named: list[list[str]], carried: Sequence[Sequence[_Carrier]]
+def _of_needs(
+    relation: Relation, carried: Sequence[Sequence[_Carrier]], first: int
 ) -> list[_Carrier]:
-    """Unions and counts: a column carries if it does so in every input."""
+    """Any relation but a block: a column carries if some carrier of every leaf, or input, brings
+    together what must be, and shows in it."""
+    below = _below(relation, carried, first)
+    usable = [
+        [c for c in some if _serves(need, c)]
+        for need, some in zip(relation.needs(), below, strict=True)
+    ]
     found = []
-    for position, field in enumerate(relation.schema):
+    for field in relation.schema:
         columns = _together(
             [
-                next((c for c in carried[i] if named[n][position] in c.shown), None)
-                for n, i in enumerate(relation.inputs)
+                next((c for c in some if _shows(relation, place, c, field.name)), None)
+                for place, some in enumerate(usable)
             ]
         )
         if columns is not None:
             found.append(_Carrier(frozenset((field.name,)), columns))
     return found
+
+
+def _below(
+    relation: Relation, carried: Sequence[Sequence[_Carrier]], first: int
+) -> list[Sequence[_Carrier]]:
+    """What its leaves, or else its inputs, can be routed by."""
+    if not relation.leaves:
+        return [carried[i] for i in relation.inputs]
+    found: list[Sequence[_Carrier]] = []
+    for leaf in relation.leaves:
+        found.append(list(_of_leaf(leaf, first, carried)))
+        first += leaf.is_stored
+    return found
+
+
+def _serves(need: Need, carrier: _Carrier) -> bool:
+    """Whether a carrier brings together what is needed. Rows of equal content are equal in every
+    column, so that any will do for them."""
+    if need.together is Together.KEYS:
+        return bool(carrier.shown & need.keys)
+    return need.together is not Together.ALL
+
+
+def _shows(relation: Relation, place: int, carrier: _Carrier, column: str) -> bool:
+    return any(column in relation.shows(place, name) for name in carrier.shown)

@@ -11,9 +11,11 @@ from dataclasses import replace
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.expr import Column
 from thalweg.plan.logical import Emit, EmitKind, Filter, Node, Scan, Window, transform, walk
-from thalweg.plan.physical import Block, QueryPlan, Relation
+from thalweg.plan.physical import QueryPlan
 from thalweg.plan.planner import plan_query
 from thalweg.plan.query import BoundQuery
+from thalweg.plan.relations.block import Block
+from thalweg.plan.relations.protocol import Relation
 from thalweg.windows.protocol import TimeWindow
 
 

@@ -11,8 +11,10 @@ from typing import Any
 
 from thalweg.plan.expr import Call, Column, Expr, Literal, Predicate, UserCall, transform, walk
 from thalweg.plan.functions import can_raise
+from thalweg.plan.leaf import Leaf
 from thalweg.plan.logical import EmitKind
-from thalweg.plan.physical import Block, Leaf, QueryPlan
+from thalweg.plan.physical import QueryPlan
+from thalweg.plan.relations.block import Block
 from thalweg.plan.types import DataType
 from thalweg.windows.range import UNBOUNDED
 
@@ -45,10 +47,10 @@ class StandingFilter:
 
 def standing_filter(plan: QueryPlan) -> StandingFilter | None:
     """What a query asks of each row, if that is all it does, and no row can make it fail."""
-    block = plan.root
-    if plan.kind is not EmitKind.ISTREAM or len(plan.relations) != 1 or plan.order:
+    block = plan.only_block
+    if block is None or plan.kind is not EmitKind.ISTREAM or plan.order:
         return None
-    if not isinstance(block, Block) or len(block.leaves) != 1 or not _is_plain(block):
+    if len(block.leaves) != 1 or not _is_plain(block):
         return None
     leaf = block.leaves[0]
     if not _is_bare(leaf) or not all(isinstance(c.expr, Column) for c in block.columns):
@@ -60,7 +62,7 @@ def standing_filter(plan: QueryPlan) -> StandingFilter | None:
 def where_filter(plan: QueryPlan) -> StandingFilter | None:
     """What a query over windows of one stream asks of each row, whenever it comes."""
     leaves = plan.leaves
-    if len(leaves) != 1 or not isinstance(plan.relations[0], Block):
+    if len(leaves) != 1 or plan.relations[0].sees_rows_once:
         return None
     leaf = leaves[0]
     if leaf.is_table or leaf.members or leaf.keeps_rows:

@@ -13,16 +13,10 @@ from dataclasses import dataclass, replace
 
 from thalweg.plan.classes import KeyClasses
 from thalweg.plan.expr import columns_of
+from thalweg.plan.leaf import Leaf
 from thalweg.plan.logical import Field
-from thalweg.plan.physical import (
-    Block,
-    Check,
-    Leaf,
-    Pipeline,
-    Probe,
-    QueryPlan,
-    Subresult,
-)
+from thalweg.plan.physical import QueryPlan
+from thalweg.plan.pipeline import Check, Pipeline, Probe, Subresult
 from thalweg.plan.pipelines import (
     equality,
     integer_like,
@@ -31,6 +25,7 @@ from thalweg.plan.pipelines import (
     routed_by,
     without_subresults,
 )
+from thalweg.plan.relations.block import Block
 
 KEY = "__key"
 """Columns of the rows that a fill starts from."""

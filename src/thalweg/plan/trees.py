@@ -11,8 +11,9 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from thalweg.plan.classes import KeyClasses
-from thalweg.plan.physical import Block, QueryPlan
+from thalweg.plan.physical import QueryPlan
 from thalweg.plan.pipelines import PipelineOf, linked, pipeline_of, repiped
+from thalweg.plan.relations.block import Block
 from thalweg.plan.subresults import Span, can_be_kept, is_linked, may_be_kept, with_spans
 
 Tree: TypeAlias = "int | tuple[Tree, ...]"

@@ -11,8 +11,9 @@ from thalweg.adapt.loop import Adaptation
 from thalweg.exec.tactics import Observation
 from thalweg.instants import Ints
 from thalweg.plan.conjunctions import Ordered
-from thalweg.plan.physical import Block, QueryPlan
+from thalweg.plan.physical import QueryPlan
 from thalweg.plan.query import QueryOptions
+from thalweg.plan.relations.block import blocks_of
 from thalweg.plan.subresults import Span, all_spans, compatible, with_spans
 
 _LONGEST = 7
@@ -61,8 +62,8 @@ class RestlessAdaptation(Adaptation):
 
 def with_random_subresults(plan: QueryPlan, rng: Random) -> QueryPlan:
     """The plan with some of the subresults that it may keep: large, tiny, whole or none."""
-    for number, relation in enumerate(plan.relations):
-        if not isinstance(relation, Block) or rng.random() < 0.3:
+    for number, relation in blocks_of(plan.relations):
+        if rng.random() < 0.3:
             continue
         chosen: list[Span] = []
         found = all_spans(relation)

@@ -45,7 +45,9 @@ from thalweg.adapt.joins.selection import select
 from thalweg.adapt.joins.trial import CacheTrial
 from thalweg.adapt.planlog import KEPT, PlanLog, Switch
 from thalweg.exec.tactics import JoinSeen, JoinTactic
-from thalweg.plan.physical import Block, Pipeline, QueryPlan
+from thalweg.plan.physical import QueryPlan
+from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.relations.block import Block
 from thalweg.plan.subresults import Span, key_of, may_be_kept, sources_of, upkeep_of, with_spans
 
 

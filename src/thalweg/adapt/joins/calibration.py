@@ -10,7 +10,7 @@ import numpy as np
 
 from thalweg.exec.joins.combinations import Combinations
 from thalweg.exec.joins.kept import Kept
-from thalweg.plan.physical import Pipeline, Subresult
+from thalweg.plan.pipeline import Pipeline, Subresult
 from thalweg.store import native
 
 _KEYS = 1 << 14

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from thalweg.columns.frame import Frame
 from thalweg.instants import Ints
-from thalweg.plan.physical import END, REFERENCE, START, Block
+from thalweg.plan.leaf import END, REFERENCE, START
+from thalweg.plan.relations.block import Block
 from thalweg.store import native
 from thalweg.store.hashing import Hashes
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from thalweg.columns.frame import Changes
-from thalweg.plan.physical import Block, Pipeline, Probe, Subresult
+from thalweg.plan.pipeline import Pipeline, Probe, Subresult
+from thalweg.plan.relations.block import Block
 
 
 @dataclass(frozen=True, slots=True)

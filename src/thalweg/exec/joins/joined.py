@@ -28,8 +28,9 @@ from thalweg.exec.leaf import AFTER_ALL, InstantSet, LeafReader, TimeLeaf
 from thalweg.exec.tactics import JoinOf, JoinSeen, JoinTactic, PipelineTactic
 from thalweg.plan.expr import columns_of
 from thalweg.plan.logical import Schema
-from thalweg.plan.physical import Block, Pipeline, Probe, Subresult
+from thalweg.plan.pipeline import Pipeline, Probe, Subresult
 from thalweg.plan.pipelines import PipelineOf
+from thalweg.plan.relations.block import Block
 
 
 class Joined:

@@ -19,7 +19,7 @@ from thalweg.exec.joins.combinations import Array, Combinations
 from thalweg.exec.joins.kept import Kept
 from thalweg.exec.joins.references import packs_of, renumbered
 from thalweg.instants import Ints
-from thalweg.plan.physical import Subresult
+from thalweg.plan.pipeline import Subresult
 from thalweg.store.packs import Key
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from thalweg.columns.vector import Mask
 from thalweg.exec.joins.combinations import Array, Combinations
 from thalweg.instants import Ints
-from thalweg.plan.physical import Subresult
+from thalweg.plan.pipeline import Subresult
 from thalweg.store.hashing import Hashes
 
 ENTRY_BYTES = 24

@@ -15,7 +15,8 @@ from thalweg.exec.joins.keys import has_keys
 from thalweg.exec.leaf import LeafReader, Needles
 from thalweg.plan.expr import columns_of
 from thalweg.plan.logical import OuterKind, Schema
-from thalweg.plan.physical import Block, Pipeline
+from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.relations.block import Block
 from thalweg.store.hashing import hash_columns
 
 

@@ -20,7 +20,8 @@ from thalweg.exec.joins.kept import ANYONE, Kept
 from thalweg.exec.leaf import Matches, Needles
 from thalweg.exec.tactics import CacheSeen
 from thalweg.instants import Ints
-from thalweg.plan.physical import Block, Subresult
+from thalweg.plan.pipeline import Subresult
+from thalweg.plan.relations.block import Block
 from thalweg.plan.subresults import KEY
 from thalweg.plan.types import BIGINT
 from thalweg.store import native

@@ -25,7 +25,8 @@ from thalweg.exec.leaf import Needles
 from thalweg.exec.tactics import DROPPED, PASSED, Verdicts
 from thalweg.instants import Ints
 from thalweg.plan.expr import Predicate, columns_of
-from thalweg.plan.physical import Block, Pipeline, Probe
+from thalweg.plan.pipeline import Pipeline, Probe
+from thalweg.plan.relations.block import Block
 from thalweg.store.hashing import Hashes
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from thalweg.exec.jobs import Job
 from thalweg.exec.many.roll import Roll
 from thalweg.exec.share import task_ranges
-from thalweg.exec.step import StepTask
+from thalweg.exec.task import StepTask
 from thalweg.instants import BEFORE_TIME
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.lifecycle.history_start import first_instant

@@ -17,8 +17,9 @@ import pyarrow as pa
 from thalweg.errors import ConfigError
 from thalweg.exec.expressions import UserFunction
 from thalweg.plan.catalog import Catalog
+from thalweg.plan.leaf import Leaf
 from thalweg.plan.pairs import judged_plan, pairs_of
-from thalweg.plan.physical import Leaf, QueryPlan
+from thalweg.plan.physical import QueryPlan
 from thalweg.plan.query import BoundQuery
 from thalweg.plan.snapshots import picked_columns, snapshot_plan, windows_of
 from thalweg.plan.types import to_arrow

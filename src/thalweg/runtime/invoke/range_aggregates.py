@@ -20,7 +20,8 @@ from thalweg.exec.expressions import evaluate
 from thalweg.instants import BEFORE_TIME, Ints
 from thalweg.plan.expr import Column, Expr
 from thalweg.plan.logical import NamedAggregate
-from thalweg.plan.physical import Block, QueryPlan
+from thalweg.plan.physical import QueryPlan
+from thalweg.plan.relations.block import Block
 from thalweg.plan.types import DataType
 from thalweg.store.packs import TIME
 from thalweg.synopses.ranked_tree import RankedTree, Summary
@@ -32,8 +33,8 @@ Fetch = Callable[[list[str], int], pa.Table | None]
 
 def is_ranked(plan: QueryPlan) -> bool:
     """Whether a plan over one table only aggregates columns, all rows together."""
-    block = plan.root
-    if len(plan.relations) != 1 or not isinstance(block, Block) or len(block.leaves) != 1:
+    block = plan.only_block
+    if block is None or len(block.leaves) != 1:
         return False
     leaf, grouping = block.leaves[0], block.grouping
     if grouping is None or grouping.keys or leaf.filters or leaf.hints or block.top:
@@ -87,8 +88,8 @@ class RangeAggregates:
     ) -> pa.Table:
         """The answer over rows with low ≤ event time < high. What the condition lets through is
         `known` from when on, and up to when."""
-        block = plan.root
-        assert isinstance(block, Block)
+        block = plan.only_block
+        assert block is not None
         assert block.grouping is not None
         leaf = block.leaves[0]
         found = {}

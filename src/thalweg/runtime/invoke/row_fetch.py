@@ -21,9 +21,11 @@ from thalweg.exec.emit import SIGN
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.many.sets import by_member
 from thalweg.exec.share import task_ranges
-from thalweg.exec.step import StepTask, step
+from thalweg.exec.step import step
+from thalweg.exec.task import StepTask
 from thalweg.instants import AFTER_TIME, BEFORE_TIME, Ints
-from thalweg.plan.physical import Leaf, QueryPlan
+from thalweg.plan.leaf import Leaf
+from thalweg.plan.physical import QueryPlan
 from thalweg.store import native
 from thalweg.store.packs import TIME, Pack, PackCache, PackMeta
 from thalweg.store.storage import MemoryStorage, Storage

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from thalweg.exec import slots
 from thalweg.instants import AFTER_TIME, BEFORE_TIME, format_instant
-from thalweg.plan.physical import Block, Leaf, QueryPlan, Reading
+from thalweg.plan import slots
+from thalweg.plan.leaf import Leaf
+from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.lifecycle.history_start import passes_rows_on, reach
 from thalweg.runtime.state.query_state import QueryState
 from thalweg.runtime.state.stream_state import WindowStore
@@ -66,7 +67,6 @@ def coverage(
     found = [
         _covered(leaf, since[leaf.relation], at)
         for number, relation in enumerate(plan.relations)
-        if isinstance(relation, Reading)
         for i, leaf in enumerate(relation.leaves)
         if leaf.is_stored and not leaf.is_table and (number, i) not in full
     ]
@@ -85,7 +85,7 @@ def coverage(
 
 def _above_each_other(plan: QueryPlan, since: int, now: int) -> Coverage:
     """Windows over what other windows emit: what they reach back adds up."""
-    if not any(leaf.emits for r in plan.readings for leaf in r.leaves):
+    if not any(leaf.emits for r in plan.relations for leaf in r.leaves):
         return Coverage()
     low = reach(plan, now + 1)
     if since <= low:
@@ -103,7 +103,7 @@ def _seen_since(stream: str, query: QueryState) -> int:
 def _full_windows(plan: QueryPlan, query: QueryState, stores: Stores) -> Iterator[tuple[int, int]]:
     """Windows of so many rows that hold as many: what came before would not be in them."""
     for number, relation in enumerate(plan.relations):
-        for i, leaf in enumerate(relation.leaves if isinstance(relation, Block) else ()):
+        for i, leaf in enumerate(relation.leaves):
             slot = slots.slot(number, slots.LEAF, i)
             if leaf.keeps_rows:
                 store = stores.get(query.operators.shared_slots.get(slot, ""))

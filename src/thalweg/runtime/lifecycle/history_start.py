@@ -15,7 +15,7 @@ import numpy as np
 from thalweg.instants import BEFORE_TIME
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.logical import EmitKind
-from thalweg.plan.physical import Block, QueryPlan, Sequenced
+from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.query_state import HistoryStart, QueryState
 from thalweg.runtime.state.stream_state import StreamState
@@ -81,7 +81,7 @@ def reach(plan: QueryPlan, cut: int) -> int:
         if window.is_endless or low == BEFORE_TIME:
             return BEFORE_TIME
         found -= cut - low
-    return BEFORE_TIME if any(isinstance(r, Sequenced) for r in plan.relations) else found
+    return BEFORE_TIME if any(r.sees_rows_once for r in plan.relations) else found
 
 
 def begin(query: QueryState, given: Beginning, state: EngineState, storage: Storage) -> None:
@@ -106,11 +106,10 @@ def begin(query: QueryState, given: Beginning, state: EngineState, storage: Stor
 
 def passes_rows_on(plan: QueryPlan) -> bool:
     """Whether each row is judged by itself and emitted once: earlier ones make no difference."""
-    root = plan.root
+    root = plan.only_block
     return (
         plan.kind is EmitKind.ISTREAM
-        and len(plan.relations) == 1
-        and isinstance(root, Block)
+        and root is not None
         and root.grouping is None
         and sum(not leaf.is_standing for leaf in root.leaves) == 1
         and all(leaf.window is None or leaf.window.only_grows for leaf in root.leaves)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from thalweg.instants import BEFORE_TIME
-from thalweg.plan.physical import Block, QueryPlan
+from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.lifecycle.transitions import Event, after
 from thalweg.runtime.lifecycle.window_reach import needed_by_stream
 from thalweg.runtime.state.engine_state import EngineState
@@ -55,10 +55,10 @@ def _reach(plan: QueryPlan, query: QueryState, state: EngineState) -> dict[str, 
 def _evictable(plan: QueryPlan) -> set[str]:
     """Streams whose rows may leave early: all their windows in the query are time windows."""
     found: dict[str, bool] = {}
-    for reading in plan.readings:
-        for leaf in reading.leaves:
+    for relation in plan.relations:
+        for leaf in relation.leaves:
             if leaf.is_stored and not leaf.is_table:
-                timed = not leaf.keeps_rows and isinstance(reading, Block)
+                timed = not leaf.keeps_rows and not relation.sees_rows_once
                 found[leaf.relation] = found.get(leaf.relation, True) and timed
     return {stream for stream, may in found.items() if may}
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thalweg.exec import slots
 from thalweg.exec.groupstate import HASH, SECOND, StatePack
+from thalweg.plan import slots
 from thalweg.plan.logical import EmitKind
-from thalweg.plan.netting import only_grows
-from thalweg.plan.physical import Block, QueryPlan
+from thalweg.plan.physical import QueryPlan
+from thalweg.plan.relations.block import blocks_of
 from thalweg.runtime.lifecycle.window_reach import needed_by_stream
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.query_state import QueryState
@@ -58,21 +58,18 @@ def _answers(query: QueryState) -> int:
 
 def _final(plan: QueryPlan, query: QueryState, answers: int) -> int:
     """How many rows of the answer can never leave it."""
-    if all(only_grows(r) for r in plan.relations):
+    if all(r.only_grows for r in plan.relations):
         return answers
-    root = plan.root
-    closes = (
-        isinstance(root, Block) and root.grouping is not None and root.grouping.closing is not None
-    )
-    if not closes or not isinstance(root, Block) or root.having or len(plan.relations) > 1:
+    block = plan.only_block
+    if block is None or block.having or block.grouping is None or block.grouping.closing is None:
         return 0
     return min(query.operators.counts.get("closed", 0), answers)
 
 
 def _passes_rows_on(plan: QueryPlan) -> bool:
     """Whether each answer is one row of the input."""
-    root = plan.root
-    return isinstance(root, Block) and root.grouping is None and len(root.leaves) == 1
+    block = dict(blocks_of(plan.relations)).get(len(plan.relations) - 1)
+    return block is not None and block.grouping is None and len(block.leaves) == 1
 
 
 def _streams(plan: QueryPlan) -> list[str]:

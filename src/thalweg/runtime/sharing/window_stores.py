@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from thalweg.exec import slots
 from thalweg.exec.groupstate import StatePack
 from thalweg.exec.windowstore import KeepResult, KeepTask
 from thalweg.instants import BEFORE_TIME
-from thalweg.plan.physical import Block, Leaf, QueryPlan
+from thalweg.plan import slots
+from thalweg.plan.leaf import Leaf
+from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.executor import JobRunner
 from thalweg.runtime.lifecycle.plan_table import PlanTable
 from thalweg.runtime.settings import Settings
@@ -288,7 +289,7 @@ class WindowStores:
 def windows_of(name: str, plan: QueryPlan) -> Iterator[StoredWindow]:
     """The windows over the order of streams that a query has, in no store yet."""
     for number, relation in enumerate(plan.relations):
-        for i, leaf in enumerate(relation.leaves if isinstance(relation, Block) else ()):
+        for i, leaf in enumerate(relation.leaves):
             if leaf.keeps_rows and leaf.is_stored:
                 yield StoredWindow(name, slots.slot(number, slots.LEAF, i), leaf)
 

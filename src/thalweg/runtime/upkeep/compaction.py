@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TypeVar
 
-from thalweg.exec import slots
 from thalweg.exec.upkeep import FoldRowsTask, FoldTask, MergeTask
 from thalweg.instants import BEFORE_TIME
-from thalweg.plan.physical import Block, QueryPlan
+from thalweg.plan import slots
+from thalweg.plan.physical import QueryPlan
+from thalweg.plan.relations.protocol import Relation
+from thalweg.plan.slots import SlotRule
 from thalweg.runtime.lifecycle.window_reach import needed_since
 from thalweg.runtime.state.query_state import QueryState
 from thalweg.runtime.state.stream_state import StreamState
@@ -117,33 +119,29 @@ def fold_tasks(
     """At most one fold per slot of state that steps add to."""
     found: list[FoldTask | FoldRowsTask] = []
     for slot, packs in query.operators.slots.items():
-        chosen = None if slots.is_replaced(slot) else worth_merging([p.meta.rows for p in packs])
+        rule = slots.kind_of(slot).rule
+        replaced = rule is SlotRule.REPLACED
+        chosen = None if replaced else worth_merging([p.meta.rows for p in packs])
         if chosen is None:
             continue
         begin, end = chosen
-        if slots.kind_of(slot) in (slots.GROUPS, slots.COUNTS):
+        if rule is SlotRule.NEWEST:
             some = tuple(packs[begin:end])
-            keyed = _has_keys(plan, slot)
+            keyed = plan.relations[slots.place_of(slot)[0]].has_keys
             found.append(
                 FoldTask(name, slot, some, begin == 0, prefix, query.progress.frontier, keyed)
             )
         else:
-            block, i = leaf_of(plan, slot)
-            weighted = slots.kind_of(slot) == slots.ROWS
+            relation, i = leaf_of(plan, slot)
+            weighted = rule is SlotRule.SUMMED
             low = BEFORE_TIME
             if not weighted:
-                low = needed_since(block, block.leaves[i], query)
+                low = needed_since(relation, relation.leaves[i], query)
             some = tuple(packs[begin:end])
-            columns = tuple(f.name for f in block.leaves[i].fields)
-            targets = [p.target for p in block.leaf_probes if p.leaf == i]
-            keys = tuple(dict.fromkeys(targets))
+            columns = tuple(f.name for f in relation.leaves[i].fields)
+            keys = relation.probed_keys(i)
             found.append(FoldRowsTask(name, slot, some, columns, keys, weighted, low, prefix))
     return found
-
-
-def _has_keys(plan: QueryPlan, slot: str) -> bool:
-    relation = plan.relations[slots.place_of(slot)[0]]
-    return not isinstance(relation, Block) or bool(relation.grouping and relation.grouping.keys)
 
 
 def worth_merging(rows: Sequence[int]) -> tuple[int, int] | None:
@@ -163,10 +161,8 @@ def worth_merging(rows: Sequence[int]) -> tuple[int, int] | None:
     return None if len(rows) <= MOST_UNEVEN else (len(rows) - FAN_IN, len(rows))
 
 
-def leaf_of(plan: QueryPlan, slot: str) -> tuple[Block, int]:
-    """The block that a slot belongs to, and which of its leaves."""
+def leaf_of(plan: QueryPlan, slot: str) -> tuple[Relation, int]:
+    """The relation that a slot belongs to, and which of its leaves."""
     relation, leaf = slots.place_of(slot)
-    block = plan.relations[relation]
-    assert isinstance(block, Block)
     assert leaf is not None
-    return block, leaf
+    return plan.relations[relation], leaf

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from thalweg.errors import PathError
-from thalweg.exec import slots
 from thalweg.exec.groupstate import StatePack
 from thalweg.instants import AFTER_TIME, BEFORE_TIME
+from thalweg.plan import slots
 from thalweg.runtime.results.read_stable import NotThere, read_stable
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.open_path import (
@@ -38,15 +38,6 @@ from thalweg.store.storage import DRAFTS, Storage
 
 CHECKPOINTS = "checkpoints"
 ATTEMPTS = 5
-SLOT_WORDS = {
-    slots.GROUPS: "aggregates by group",
-    slots.COUNTS: "how often rows are there",
-    slots.ROWS: "rows of a relation",
-    slots.STREAM: "stream of a subquery",
-    slots.LEAF: "content of a row window",
-    slots.BAG: "answer as it stands",
-    "last": "last rows of partitions",
-}
 Sizes = Mapping[str, int]
 
 
@@ -273,8 +264,7 @@ def _query(name: str, query: QueryState, state: EngineState) -> QueryView:
 
 
 def _slot(name: str, packs: Sequence[StatePack]) -> SlotView:
-    kind = slots.kind_of(name)
-    return SlotView(name, SLOT_WORDS.get(kind, kind), Kept.of(p.meta for p in packs))
+    return SlotView(name, slots.kind_of(name).words, Kept.of(p.meta for p in packs))
 
 
 def _stub(name: str, packs: Sequence[StatePack]) -> SlotView:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from thalweg.exec import slots
 from thalweg.instants import AFTER_TIME, BEFORE_TIME
+from thalweg.plan import slots
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.physical import QueryPlan
+from thalweg.plan.slots import SlotRule
 from thalweg.runtime.lifecycle.window_reach import needed_since
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.query_state import QueryState
@@ -42,7 +43,7 @@ def forget_emitted(plan: QueryPlan, query: QueryState) -> list[str]:
     gone: list[str] = []
     changed = {}
     for slot, packs in query.operators.slots.items():
-        if slots.kind_of(slot) == slots.STREAM:
+        if slots.kind_of(slot).rule is SlotRule.SINCE:
             block, i = leaf_of(plan, slot)
             low = needed_since(block, block.leaves[i], query)
             gone += [f for p in packs if p.meta.max_ts < low for f in p.files]

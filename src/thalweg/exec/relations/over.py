@@ -18,10 +18,12 @@ from thalweg.columns.vector import Vector, arrow_vector, constant, from_arrow
 from thalweg.exec.aggregate import normalized
 from thalweg.exec.context import TaskContext
 from thalweg.exec.lifetimes import in_stream_order
+from thalweg.exec.relations.protocol import RelationStep, runs
 from thalweg.instants import Ints
 from thalweg.plan.expr import Literal
 from thalweg.plan.logical import SequenceColumn
-from thalweg.plan.physical import Sequenced
+from thalweg.plan.relations.over import Sequenced
+from thalweg.plan.slots import LAST
 from thalweg.plan.types import BIGINT
 from thalweg.store.packs import TIME
 
@@ -106,3 +108,10 @@ def _computed(relation: Sequenced, column: SequenceColumn, rows: _Ordered, known
     whole = Vector(column.type, found.data, valid).to_arrow()
     other = default.to_arrow()
     return from_arrow(pc.if_else(pa.array(there), whole, other), column.type)
+
+
+@runs(Sequenced)
+def run_sequenced(step: RelationStep, relation: Sequenced) -> Changes:
+    changes, last = sequence(step.ctx, relation, [*step.tables(LAST), *step.arriving(0)])
+    step.keep(LAST, last)
+    return changes

@@ -18,8 +18,11 @@ from thalweg.columns.runs import sort_into_runs
 from thalweg.exec.aggregate import normalized, shifted
 from thalweg.exec.context import TaskContext
 from thalweg.exec.groupstate import StatePack, look_up, state_table
+from thalweg.exec.relations.protocol import RelationStep, runs
 from thalweg.instants import Ints
 from thalweg.plan.logical import CountRule, Schema
+from thalweg.plan.relations.counted import Counted
+from thalweg.plan.slots import COUNTS
 
 Rule = Callable[[Sequence[Ints]], Ints]
 
@@ -71,3 +74,10 @@ def count(
     kept = {f"c{s}": c[last] for s, c in enumerate(counts)}
     state = state_table(runs, np.sum(list(kept.values()), axis=0), kept)
     return CountResult(Changes(frame, runs.instants[changed], signs), state)
+
+
+@runs(Counted)
+def run_counted(step: RelationStep, relation: Counted) -> Changes:
+    found = count(step.ctx, relation.rule, step.inputs(), relation.schema, step.stored(COUNTS))
+    step.keep(COUNTS, found.state)
+    return found.changes

@@ -1,0 +1,69 @@
+"""What a relation asks of the step it runs in, and the table of how each kind runs.
+
+`@runs(Kind)` registers a function for a class of relations; importing the module that defines the
+class must import it, too, so that a worker which unpickles a plan can run it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from thalweg.columns.frame import Changes
+from thalweg.exec.context import TaskContext
+from thalweg.exec.groupstate import StatePack
+from thalweg.plan.relations.protocol import Relation
+from thalweg.plan.slots import SlotKind
+from thalweg.store.packs import Key
+
+
+class RelationStep(Protocol):
+    """One relation in one step. With `only_new`, of what vanishes only what netting needs is
+    wanted."""
+
+    @property
+    def ctx(self) -> TaskContext: ...
+    @property
+    def only_new(self) -> bool: ...
+    def inputs(self) -> list[Changes]:
+        """The changes of its inputs, under its own names of their columns."""
+        ...
+
+    def arriving(self, leaf: int) -> list[pa.Table]:
+        """The rows of a leaf that arrive in this epoch and pass its filters, with their times."""
+        ...
+
+    def stored(self, kind: SlotKind, leaf: int | None = None) -> Sequence[StatePack]:
+        """What it kept."""
+        ...
+
+    def tables(self, kind: SlotKind, leaf: int | None = None) -> list[pa.Table]: ...
+    def keep(
+        self,
+        kind: SlotKind,
+        table: pa.Table | None,
+        keys: tuple[Key, ...] = (),
+        leaf: int | None = None,
+    ) -> None:
+        """What it will need; `keys` arrange rows with times for being probed or split."""
+        ...
+
+    def wake(self, instant: int) -> None:
+        """Something happens at this instant, or later, though no row comes."""
+        ...
+
+
+Run = Callable[[Any, Any], Changes]
+RUNS: dict[type[Relation], Run] = {}
+
+
+def runs(kind: type[Relation]) -> Callable[[Run], Run]:
+    """Registers how relations of a kind run: (step, relation) -> its changes in the epoch."""
+
+    def register(run: Run) -> Run:
+        RUNS[kind] = run
+        return run
+
+    return register
