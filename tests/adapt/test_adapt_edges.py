@@ -212,7 +212,7 @@ def swapped(read_from: int) -> tuple[Runner, dict[int, int]]:
     table = swapping(EPOCHS * SLICE_ROWS)
     made.stream("s", table)
     made.query(ORDERED, "q")
-    for number, piece in enumerate(made._cut("s", table), 1):
+    for number, piece in enumerate(made.pieces("s"), 1):
         if number == read_from:
             reader = made.query(SWITCHES)
         made.feed({"s": piece})
@@ -255,7 +255,7 @@ def test_counts_of_open_groups_are_neither_published_nor_kept() -> None:
     )
     reader = made.query("SELECT ISTREAM entity, property FROM SysStream [NOW] WHERE value <> -1")
     core = made.core
-    for piece in made._cut("s", table):
+    for piece in made.pieces("s"):
         made.feed({"s": piece})
         assert any(k.startswith("opens:") for k in core.state.queries["q"].operators.counts)
         assert core.system.growth is not None

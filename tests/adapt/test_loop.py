@@ -67,7 +67,7 @@ def test_the_order_changes_inside_one_epoch() -> None:
 
 def test_the_plan_shows_the_order_in_force_and_a_restart_keeps_it() -> None:
     made = runner(20 * SLICE_ROWS, "a-greedy", epochs=8, restarts=(3,))
-    pieces = made._cut("s", drifting(20 * SLICE_ROWS))
+    pieces = made.pieces("s")
     for piece in pieces[:3]:
         made.feed({"s": piece})
     query = made.queries["q"]

@@ -100,7 +100,7 @@ def test_the_name_is_taken() -> None:
 def test_options_are_altered_while_a_query_runs_and_stay_after_a_restart() -> None:
     made = runner(restarts=(4,))
     query = made.query("SELECT a FROM s WHERE a < 50 AND b < 50 WITH (filters = 'fixed')", "q")
-    pieces = made._cut("s", numbers())
+    pieces = made.pieces("s")
     made.feed({"s": pieces[0]})
     assert query.stats()["adapt"]["filters"][0]["ordering"] == "fixed"
     made.sql("ALTER QUERY q SET (filters = 'a-greedy', profile = 0.5)")
@@ -138,7 +138,7 @@ def test_rates_are_rows_a_second_by_the_recorded_clock() -> None:
         "SELECT ISTREAM value FROM SysStream [NOW] WHERE entity = 's' AND property = 'rate'"
     )
     made.query("SELECT a FROM s", name="q")
-    for number, piece in enumerate(made._cut("s", numbers()), 1):
+    for number, piece in enumerate(made.pieces("s"), 1):
         made._clock = number * 2_000_000
         made.feed({"s": piece})
     made.close()

@@ -121,6 +121,8 @@ def _clauses(q: ast.Select) -> Iterator[str]:
         yield f"ORDER BY {_listed(q.order_by)}"
     if q.limit is not None:
         yield f"LIMIT {expression_text(q.limit)}"
+    for clause in q.clauses:
+        yield clause.text(_Writer())
     if q.into is not None:
         yield _into(q.into)
     if q.options:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from thalweg.lang.clauses import SelectClause
 from thalweg.lang.syntax import exp
 from thalweg.plan.logical import EmitKind
 from thalweg.windows.protocol import WindowClause
@@ -110,6 +111,7 @@ class Select:
     into: IntoClause | None
     options: tuple[tuple[str, Any], ...]
     at: int
+    clauses: tuple[SelectClause, ...] = ()
 
     @property
     def sources(self) -> tuple[Source, ...]:

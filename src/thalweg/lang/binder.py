@@ -11,6 +11,8 @@ from thalweg.errors import (
     ThalwegError,
     TypeMismatch,
     UnboundedState,
+    UnknownName,
+    did_you_mean,
 )
 from thalweg.lang import ast
 from thalweg.lang.alike import alike
@@ -136,6 +138,16 @@ class _Binder:
     def fail(self, error: ThalwegError, at: int) -> NoReturn:
         raise error.at(self.text, *place(self.text, at))
 
+    def refuse(self, error: ThalwegError) -> NoReturn:
+        self.fail(error, self.query.at)
+
+    def column(self, node: Node, name: str) -> str:
+        known = [f.name for f in node.schema]
+        found = [n for n in known if n.lower() == name.lower()]
+        if len(found) != 1:
+            self.refuse(UnknownName(f"unknown column {name}", remedy=did_you_mean(name, known)))
+        return found[0]
+
     def found(self) -> Found:
         self._refuse_later()
         sources = Sources(self.query, self.catalog, self.text, _bind)
@@ -160,6 +172,8 @@ class _Binder:
             node = Project(body, tuple(Named(name, expr) for name, expr, _ in selected))
         if self.query.distinct:
             node = Count(CountRule.DISTINCT, (node,))
+        for clause in self.query.clauses:
+            node = clause.bind(self, node)
         return Found(
             node,
             self._kind(sources, aggregated),

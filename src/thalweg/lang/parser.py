@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 
 from thalweg.errors import ParseError, ThalwegError
 from thalweg.lang.ast import Query
+from thalweg.lang.clauses import SELECT_CLAUSES
 from thalweg.lang.durations import to_micros, unit_micros
 from thalweg.lang.syntax import Spark, SparkParser, SqlglotError, Token, TokenType, exp
 from thalweg.windows.protocol import WindowClause
@@ -231,7 +232,7 @@ def parse_alias(c: Cursor) -> str | None:
         return c.name("an alias")
     if (
         c._curr
-        and c._curr.text.upper() not in _NOT_AN_ALIAS
+        and c._curr.text.upper() not in (*_NOT_AN_ALIAS, *(k.word for k in SELECT_CLAUSES))
         and c._curr.token_type in c.ID_VAR_TOKENS | {TokenType.IDENTIFIER}
     ):
         return c.name("an alias")

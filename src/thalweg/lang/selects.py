@@ -17,6 +17,7 @@ from thalweg.lang.ast import (
     SetOperation,
     Source,
 )
+from thalweg.lang.clauses import SELECT_CLAUSES
 from thalweg.lang.parser import Cursor, parse_alias
 from thalweg.lang.syntax import TokenType, exp
 from thalweg.plan.logical import EmitKind
@@ -247,7 +248,10 @@ def _closing_clauses(c: Cursor, select: Select) -> Select:
             c._advance()
             select = replace(select, options=c.options())
         else:
-            return select
+            kind = next((k for k in SELECT_CLAUSES if c.word(k.word)), None)
+            if kind is None:
+                return select
+            select = replace(select, clauses=(*select.clauses, kind.parse(c)))
 
 
 def _error(c: Cursor) -> ErrorClause:

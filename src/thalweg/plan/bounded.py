@@ -10,15 +10,9 @@ from dataclasses import dataclass
 
 from thalweg.plan.logical import (
     Aggregate,
-    Count,
-    CountRule,
     Emit,
     EmitKind,
-    Join,
-    NamedAggregate,
     Node,
-    OuterJoin,
-    OuterKind,
     Scan,
     Window,
     walk,
@@ -48,34 +42,7 @@ def verdict(root: Emit) -> Verdict:
 def _reasons(node: Node) -> list[str]:
     """What this node itself would have to remember for ever."""
     endless = _listed([name for child in node.inputs for name in _endless(child)])
-    if not endless:
-        return []
-    if isinstance(node, (Join, OuterJoin)) and sum(map(_changes, node.inputs)) > 1:
-        return [f"a join must keep every row of {endless}"]
-    if isinstance(node, Aggregate) and node.keys and node.closing is None:
-        return [f"GROUP BY over all of {endless} keeps every group ever seen"]
-    if isinstance(node, Aggregate) and node.closing is None:
-        return [f"{a.call} keeps every value of {endless}" for a in node.aggregates if _hoards(a)]
-    if isinstance(node, OuterJoin) and node.kind is OuterKind.FULL:
-        return [f"FULL JOIN must keep every row of {endless}"]
-    if isinstance(node, Count):
-        return [f"{_COUNT_WORDS.get(node.rule, 'a join')} over all of {endless} keeps every row"]
-    return []
-
-
-def _hoards(aggregate: NamedAggregate) -> bool:
-    """Whether an aggregate holds on to values beyond the one it shows."""
-    call = aggregate.call
-    return call.kind.keeps_values or (call.distinct and call.kind.keeps_distinct)
-
-
-_COUNT_WORDS = {
-    CountRule.DISTINCT: "DISTINCT",
-    CountRule.EXCEPT: "EXCEPT",
-    CountRule.EXCEPT_ALL: "EXCEPT ALL",
-    CountRule.INTERSECT: "INTERSECT",
-    CountRule.INTERSECT_ALL: "INTERSECT ALL",
-}
+    return node.keeps_for_ever(endless) if endless else []
 
 
 def _endless(node: Node) -> list[str]:
@@ -85,10 +52,6 @@ def _endless(node: Node) -> list[str]:
     if isinstance(node, Aggregate) and not node.keys:
         return []  # one row
     return list(dict.fromkeys(name for child in node.inputs for name in _endless(child)))
-
-
-def _changes(node: Node) -> bool:
-    return any(isinstance(n, Scan) and not n.is_table for n in walk(node))
 
 
 def _name(window: Window) -> str:

@@ -109,6 +109,11 @@ class AggregateCall(Expr):
     distinct: bool = False
     parameter: Any = None
 
+    @property
+    def holds_values(self) -> bool:
+        """Whether it holds on to values beyond the one it shows."""
+        return self.kind.keeps_values or (self.distinct and self.kind.keeps_distinct)
+
     def __str__(self) -> str:
         shown = [str(a) for a in self.arguments] or ["*"]
         if self.parameter is not None:

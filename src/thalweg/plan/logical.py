@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from thalweg.plan.expr import AggregateCall, Column, Expr, Predicate
+from thalweg.plan.expr import AggregateCall, Column, Expr, Predicate, columns_of
 from thalweg.plan.types import DataType
 from thalweg.windows.protocol import WindowSpec
 
@@ -63,7 +63,8 @@ class NamedAggregate:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Any relational node."""
+    """Any relational node. A feature's own node says how it is lowered by `plan/planner.py:lowers`,
+    and what it means by `by_definition`."""
 
     @property
     def schema(self) -> Schema:
@@ -72,6 +73,23 @@ class Node:
     @property
     def inputs(self) -> tuple[Node, ...]:
         return ()
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> Node:
+        """The same node over other inputs."""
+        return replace(self, input=inputs[0])  # type: ignore[call-arg]
+
+    def reads(self) -> Iterator[str]:
+        """Columns of its inputs that it looks at."""
+        return iter(())
+
+    def keeps_for_ever(self, endless: str) -> list[str]:
+        """What it would have to remember for ever over streams that grow without end."""
+        return []
+
+    def by_definition(self, evaluator: Any, instant: int) -> Any:
+        """Its rows at an instant, from those of its inputs (`evaluator.relation(node, instant)`);
+        None for the nodes that the reference evaluator knows itself."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +119,9 @@ class Window(Node):
     @property
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
+
+    def reads(self) -> Iterator[str]:
+        return iter(self.window.partition_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +161,10 @@ class Sequence(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
+    def reads(self) -> Iterator[str]:
+        yield from self.partition_by
+        yield from (c.column for c in self.columns)
+
 
 @dataclass(frozen=True, slots=True)
 class Filter(Node):
@@ -156,6 +181,9 @@ class Filter(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
+    def reads(self) -> Iterator[str]:
+        return _read_by(self.predicates)
+
 
 @dataclass(frozen=True, slots=True)
 class Join(Node):
@@ -171,6 +199,15 @@ class Join(Node):
     @property
     def inputs(self) -> tuple[Node, ...]:
         return self.members
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> Node:
+        return replace(self, members=inputs)
+
+    def reads(self) -> Iterator[str]:
+        return _read_by(self.predicates)
+
+    def keeps_for_ever(self, endless: str) -> list[str]:
+        return _joined_for_ever(self, endless)
 
 
 class CountRule(Enum):
@@ -200,6 +237,9 @@ class Union(Node):
     def inputs(self) -> tuple[Node, ...]:
         return self.members
 
+    def with_inputs(self, inputs: tuple[Node, ...]) -> Node:
+        return replace(self, members=inputs)
+
 
 @dataclass(frozen=True, slots=True)
 class Count(Node):
@@ -215,6 +255,13 @@ class Count(Node):
     @property
     def inputs(self) -> tuple[Node, ...]:
         return self.members
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> Node:
+        return replace(self, members=inputs)
+
+    def keeps_for_ever(self, endless: str) -> list[str]:
+        words = "a join" if self.rule in (CountRule.SEMI, CountRule.ANTI) else self.rule.name
+        return [f"{words.replace('_', ' ')} over all of {endless} keeps every row"]
 
 
 class OuterKind(Enum):
@@ -249,6 +296,17 @@ class OuterJoin(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.left, self.right)
 
+    def with_inputs(self, inputs: tuple[Node, ...]) -> Node:
+        return replace(self, left=inputs[0], right=inputs[1])
+
+    def reads(self) -> Iterator[str]:
+        return _read_by(self.predicates)
+
+    def keeps_for_ever(self, endless: str) -> list[str]:
+        if self.kind is OuterKind.FULL and not _joined_for_ever(self, endless):
+            return [f"FULL JOIN must keep every row of {endless}"]
+        return _joined_for_ever(self, endless)
+
 
 def as_nullable(schema: Schema) -> Schema:
     return tuple(replace(f, nullable=True) for f in schema)
@@ -280,6 +338,18 @@ class Aggregate(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
+    def reads(self) -> Iterator[str]:
+        for expr in (*(k.expr for k in self.keys), *(a.call for a in self.aggregates)):
+            yield from columns_of(expr)
+
+    def keeps_for_ever(self, endless: str) -> list[str]:
+        if self.closing is not None:
+            return []
+        if self.keys:
+            return [f"GROUP BY over all of {endless} keeps every group ever seen"]
+        calls = (a.call for a in self.aggregates)
+        return [f"{c} keeps every value of {endless}" for c in calls if c.holds_values]
+
 
 @dataclass(frozen=True, slots=True)
 class Project(Node):
@@ -293,6 +363,10 @@ class Project(Node):
     @property
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
+
+    def reads(self) -> Iterator[str]:
+        for column in self.columns:
+            yield from columns_of(column.expr)
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,19 +409,25 @@ def walk(node: Node) -> Iterator[Node]:
         yield from walk(child)
 
 
+def has_streams(node: Node) -> bool:
+    """Whether anything below ever changes by itself."""
+    return any(isinstance(n, Scan) and not n.is_table for n in walk(node))
+
+
+def _joined_for_ever(node: Node, endless: str) -> list[str]:
+    changing = sum(map(has_streams, node.inputs))
+    return [f"a join must keep every row of {endless}"] if changing > 1 else []
+
+
+def _read_by(predicates: tuple[Predicate, ...]) -> Iterator[str]:
+    for predicate in predicates:
+        yield from columns_of(predicate.expr)
+
+
 def transform(node: Node, change: Callable[[Node], Node]) -> Node:
     """Rebuild bottom-up, passing every node through `change`."""
     below = tuple(transform(child, change) for child in node.inputs)
-    return change(node if below == node.inputs else with_inputs(node, below))
-
-
-def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
-    """The same node over other inputs."""
-    if isinstance(node, (Join, Union, Count)):
-        return replace(node, members=inputs)
-    if isinstance(node, OuterJoin):
-        return replace(node, left=inputs[0], right=inputs[1])
-    return replace(node, input=inputs[0])  # type: ignore[call-arg]
+    return change(node if below == node.inputs else node.with_inputs(below))
 
 
 def scans(node: Node) -> tuple[Scan, ...]:

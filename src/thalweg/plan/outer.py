@@ -23,13 +23,9 @@ from thalweg.plan.logical import (
     Schema,
     Union,
     Window,
+    has_streams,
     walk,
 )
-
-
-def has_streams(node: Node) -> bool:
-    """Whether anything below ever changes by itself."""
-    return any(isinstance(n, Scan) and not n.is_table for n in walk(node))
 
 
 def is_lookup(node: OuterJoin) -> bool:

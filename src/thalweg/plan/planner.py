@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from thalweg.errors import NotAvailableYet
 from thalweg.plan.catalog import Catalog
@@ -25,10 +27,11 @@ from thalweg.plan.logical import (
     Sequence,
     Union,
     Window,
+    has_streams,
 )
 from thalweg.plan.memberships import ask_as_filters
 from thalweg.plan.netting import needs_netting
-from thalweg.plan.outer import has_streams, is_lookup, same_columns, without_outer
+from thalweg.plan.outer import is_lookup, same_columns, without_outer
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.pipelines import Orders, Predicates, with_pipelines
 from thalweg.plan.query import BoundQuery
@@ -46,7 +49,7 @@ from thalweg.windows.range import NOW
 def plan_query(query: BoundQuery, catalog: Catalog, orders: Orders | None = None) -> QueryPlan:
     """The physical plan of an optimised query."""
     kind = query.root.kind
-    drafts = _Drafts(catalog)
+    drafts = Drafts(catalog)
     drafts.relation(query.root.input)
     relations = tuple(drafts.relations)
     netting = needs_netting(kind, relations, catalog)
@@ -76,7 +79,7 @@ def _refuse_impossible_trees(relations: tuple[Relation, ...]) -> None:
 
 
 @dataclass(slots=True)
-class _Drafts:
+class Drafts:
     """Relations in the order they are needed, blocks without pipelines, and the predicates of
     each block that speak of several leaves or may raise."""
 
@@ -92,18 +95,10 @@ class _Drafts:
         return self._known[node]
 
     def _added(self, node: Node) -> int:
-        if isinstance(node, Union):
-            return self._append(UnionAll(*self._inputs(node)))
-        if isinstance(node, Count):
-            return self._append(Counted(node.rule, *self._inputs(node)))
-        if isinstance(node, OuterJoin):
-            return self._looked_up(node) if is_lookup(node) else self.relation(without_outer(node))
-        if isinstance(node, Sequence):
-            leaf = self._leaf(Window(node.input, NOW), (), 1, whole=True)
-            return self._append(Sequenced(leaf, node.partition_by, node.columns))
-        return self._block(node)
+        lower = LOWERS.get(type(node))
+        return self._block(node) if lower is None else lower(self, node)
 
-    def _inputs(
+    def inputs(
         self, node: Union | Count
     ) -> tuple[tuple[int, ...], Schema, tuple[tuple[str, ...], ...]]:
         """The relations of the members, what they are as one, and what each calls its columns."""
@@ -111,7 +106,7 @@ class _Drafts:
         names = tuple(tuple(f.name for f in self.relations[i].schema) for i in inputs)
         return inputs, node.schema, names
 
-    def _append(self, relation: Relation, predicates: tuple[Predicate, ...] = ()) -> int:
+    def append(self, relation: Relation, predicates: tuple[Predicate, ...] = ()) -> int:
         self.relations.append(relation)
         self.predicates.append(predicates)
         return len(self.relations) - 1
@@ -119,22 +114,22 @@ class _Drafts:
     def _block(self, node: Node) -> int:
         parts = _Parts.of(node)
         count = len(parts.members)
-        leaves = tuple(self._leaf(m, parts.predicates, count) for m in parts.members)
+        leaves = tuple(self.leaf(m, parts.predicates, count) for m in parts.members)
         grouping = None
         if parts.aggregate is not None:
             group = parts.aggregate
             grouping = Grouping(group.keys, group.aggregates, group.closing)
         top = tuple(p for p in parts.predicates if can_raise(p.expr)) if count > 1 else ()
         block = Block(leaves, (), top, grouping, parts.having, parts.columns)
-        return self._append(block, parts.predicates)
+        return self.append(block, parts.predicates)
 
-    def _looked_up(self, node: OuterJoin) -> int:
+    def looked_up(self, node: OuterJoin) -> int:
         """Rows of a stream without a window beside a table: each is decided when it comes."""
-        leaves = tuple(self._leaf(side, (), 1) for side in (node.left, node.right))
+        leaves = tuple(self.leaf(side, (), 1) for side in (node.left, node.right))
         block = Block(leaves, (), (), None, (), same_columns(node.schema), node.kind)
-        return self._append(block, node.predicates)
+        return self.append(block, node.predicates)
 
-    def _leaf(self, node: Node, predicates: Predicates, count: int, *, whole: bool = False) -> Leaf:
+    def leaf(self, node: Node, predicates: Predicates, count: int, *, whole: bool = False) -> Leaf:
         """With `whole` the leaf lists all columns of its stream: their order is wanted."""
         above, window, filters, below = _window_parts(node)
         if isinstance(below, Scan):
@@ -196,6 +191,42 @@ class _Drafts:
             scan.alias, scan.relation, scan.fields, window, filters + above, hints,
             changes=table is not None and table.changes,
         )  # fmt: skip
+
+
+Lower = Callable[[Drafts, Any], int]
+LOWERS: dict[type[Node], Lower] = {}
+"""How nodes that are relations of their own become one; all others are parts of blocks."""
+
+
+def lowers(kind: type[Node]) -> Callable[[Lower], Lower]:
+    """Registers how nodes of a kind are lowered: (drafts, node) -> the number of its relation."""
+
+    def register(lower: Lower) -> Lower:
+        LOWERS[kind] = lower
+        return lower
+
+    return register
+
+
+@lowers(Union)
+def _union(drafts: Drafts, node: Union) -> int:
+    return drafts.append(UnionAll(*drafts.inputs(node)))
+
+
+@lowers(Count)
+def _counted(drafts: Drafts, node: Count) -> int:
+    return drafts.append(Counted(node.rule, *drafts.inputs(node)))
+
+
+@lowers(OuterJoin)
+def _outer_join(drafts: Drafts, node: OuterJoin) -> int:
+    return drafts.looked_up(node) if is_lookup(node) else drafts.relation(without_outer(node))
+
+
+@lowers(Sequence)
+def _sequence(drafts: Drafts, node: Sequence) -> int:
+    leaf = drafts.leaf(Window(node.input, NOW), (), 1, whole=True)
+    return drafts.append(Sequenced(leaf, node.partition_by, node.columns))
 
 
 def _hints(schema: Schema, predicates: Predicates, count: int) -> tuple[Predicate, ...]:

@@ -161,7 +161,7 @@ def _key_at(place: int, values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class _Row:
+class RelationRow:
     """A row of a relation; `id` tells it from equal rows and stays while the row does."""
 
     id: Hashable
@@ -234,8 +234,11 @@ class _Evaluator:
         self.known: dict[Hashable, Any] = {}
         self.emitted: dict[int, _Emission] = {}
 
-    def relation(self, node: Node, instant: int) -> list[_Row]:
+    def relation(self, node: Node, instant: int) -> list[RelationRow]:
         """The rows of a node at an instant."""
+        own: list[RelationRow] | None = node.by_definition(self, instant)
+        if own is not None:
+            return own
         if isinstance(node, Project):
             return self.project(node, instant)
         if isinstance(node, Aggregate):
@@ -253,7 +256,7 @@ class _Evaluator:
         if isinstance(node, Window) and isinstance(node.input, Sequence):
             arrived = [a for a in self.sequence(node.input, instant) if a.ts <= instant]
             held = content(arrived, node.window, instant, lambda name: name)
-            return [_Row(a.id, a.columns) for a in held]
+            return [RelationRow(a.id, a.columns) for a in held]
         if isinstance(node, Union):
             return self.union(node, instant)
         if isinstance(node, Count):
@@ -265,25 +268,28 @@ class _Evaluator:
             return self.window(scan_below(node.input), node.window, instant, kept)
         return self.block(node, instant)
 
-    def table(self, scan: Scan, instant: int) -> list[_Row]:
+    def table(self, scan: Scan, instant: int) -> list[RelationRow]:
         rows, number = self.tables[scan.relation], 0
         for at, later in self.versions.get(scan.relation, ()):
             if at <= instant:
                 rows, number = later, number + 1
-        return [_Row((scan.alias, number, i), _qualified(scan, row)) for i, row in enumerate(rows)]
+        return [
+            RelationRow((scan.alias, number, i), _qualified(scan, row))
+            for i, row in enumerate(rows)
+        ]
 
     def window(
         self, scan: Scan, spec: WindowSpec, instant: int, kept: set[Hashable] | None = None
-    ) -> list[_Row]:
+    ) -> list[RelationRow]:
         """The content of a window, over all rows of the stream or over those of `kept`."""
         numbered = enumerate(self.ordered[scan.relation])
         arrived = [Arrival((scan.alias, i), ts, row) for i, (ts, row) in numbered if ts <= instant]
         if kept is not None:
             arrived = [a for a in arrived if (a.id,) in kept]
         held = content(arrived, spec, instant, lambda name: _bare(scan, name))
-        return [_Row(a.id, _qualified(scan, a.columns)) for a in held]
+        return [RelationRow(a.id, _qualified(scan, a.columns)) for a in held]
 
-    def emission(self, node: Emit, spec: WindowSpec, instant: int) -> list[_Row]:
+    def emission(self, node: Emit, spec: WindowSpec, instant: int) -> list[RelationRow]:
         """A window over the stream that a subquery emits, asked instant by instant."""
         history = self.emitted.setdefault(id(node), _Emission())
         if history.instant != instant:
@@ -300,7 +306,7 @@ class _Evaluator:
                 history.rows.append(Arrival(at, instant, row))  # type: ignore[arg-type]
             history.last, history.instant = now, instant
         held = content(history.rows, spec, instant, lambda name: name)
-        return [_Row(a.id, a.columns) for a in held]
+        return [RelationRow(a.id, a.columns) for a in held]
 
     def sequence(self, node: Sequence, instant: int) -> list[Arrival]:
         """The rows of a stream up to the instant, with columns over their order."""
@@ -360,22 +366,22 @@ class _Evaluator:
             return self.is_due(stream, instant)
         return any(a.ts == instant for a in self.stream_rows(stream, instant))
 
-    def window_content(self, node: Window, instant: int) -> list[_Row]:
+    def window_content(self, node: Window, instant: int) -> list[RelationRow]:
         """What a window over an unfiltered stream holds."""
         stream = node.input
         while isinstance(stream, Filter):
             stream = stream.input
         return self.relation(Window(stream, node.window), instant)
 
-    def union(self, node: Union, instant: int) -> list[_Row]:
+    def union(self, node: Union, instant: int) -> list[RelationRow]:
         names = [f.name for f in node.schema]
         return [
-            _Row((i, row.id), dict(zip(names, row.values.values(), strict=True)))
+            RelationRow((i, row.id), dict(zip(names, row.values.values(), strict=True)))
             for i, member in enumerate(node.members)
             for row in self.relation(member, instant)
         ]
 
-    def count(self, node: Count, instant: int) -> list[_Row]:
+    def count(self, node: Count, instant: int) -> list[RelationRow]:
         names = [f.name for f in node.schema]
         bags = [
             Counter(normal_row(r.values.values()) for r in self.relation(m, instant))
@@ -385,10 +391,10 @@ class _Evaluator:
         for values in dict.fromkeys(v for bag in bags for v in bag):
             copies = _copies(node.rule, [bag[values] for bag in bags])
             row = dict(zip(names, values, strict=True))
-            found += [_Row((values, i), row) for i in range(copies)]
+            found += [RelationRow((values, i), row) for i in range(copies)]
         return found
 
-    def outer(self, node: OuterJoin, instant: int) -> list[_Row]:
+    def outer(self, node: OuterJoin, instant: int) -> list[RelationRow]:
         left, right = self.relation(node.left, instant), self.relation(node.right, instant)
         pairs = [(a, b) for a in left for b in right if self.partners(node, a, b)]
         with_left = {a.id for a, _ in pairs}
@@ -397,16 +403,18 @@ class _Evaluator:
             return [a for a in left if a.id in with_left]
         if node.kind is OuterKind.ANTI:
             return [a for a in left if a.id not in with_left]
-        found = [_Row((a.id, b.id), {**a.values, **b.values}) for a, b in pairs]
+        found = [RelationRow((a.id, b.id), {**a.values, **b.values}) for a, b in pairs]
         nothing = {f.name: None for f in node.right.schema}
-        found += [_Row((a.id, None), a.values | nothing) for a in left if a.id not in with_left]
+        found += [
+            RelationRow((a.id, None), a.values | nothing) for a in left if a.id not in with_left
+        ]
         if node.kind is OuterKind.FULL:
             nothing = {f.name: None for f in node.left.schema}
             rest = [b for b in right if b.id not in with_right]
-            found += [_Row((None, b.id), nothing | b.values) for b in rest]
+            found += [RelationRow((None, b.id), nothing | b.values) for b in rest]
         return found
 
-    def partners(self, node: OuterJoin, left: _Row, right: _Row) -> bool:
+    def partners(self, node: OuterJoin, left: RelationRow, right: RelationRow) -> bool:
         """Whether ON holds; a pair on which it fails is rejected and is none."""
         key = (id(node), left.id, right.id)
         if key not in self.known:
@@ -417,7 +425,7 @@ class _Evaluator:
             self.rejected.add(((left.id, right.id), label, reason))
         return errors == []
 
-    def block(self, node: Node, instant: int) -> list[_Row]:
+    def block(self, node: Node, instant: int) -> list[RelationRow]:
         """The product of the members without the rows on which some predicate is not true."""
         if id(node) not in self.blocks:
             self.blocks[id(node)] = _Block.of(node)
@@ -432,10 +440,10 @@ class _Evaluator:
             if failed.errors:
                 _, label, reason = min(failed.errors, key=lambda e: e[0])
                 self.rejected.add((failed.id, label, reason))
-        return [_Row(p.id, p.values) for p in partials if not p.errors]
+        return [RelationRow(p.id, p.values) for p in partials if not p.errors]
 
     def extend(
-        self, block: _Block, left: _Partial, right: _Row, predicates: Sequence_[Predicate]
+        self, block: _Block, left: _Partial, right: RelationRow, predicates: Sequence_[Predicate]
     ) -> _Partial | None:
         """Both joined, or None as soon as a predicate is false or NULL, whatever else fails."""
         joined = (*left.id, right.id)
@@ -462,7 +470,7 @@ class _Evaluator:
         return None if dropped else errors
 
     def compute(
-        self, owner: Node, row: _Row, labelled: Sequence_[tuple[str, Expr]]
+        self, owner: Node, row: RelationRow, labelled: Sequence_[tuple[str, Expr]]
     ) -> list[Any] | None:
         """The expressions' values, or None and a rejection under the first that fails."""
         key = (id(owner), row.id)
@@ -475,7 +483,7 @@ class _Evaluator:
         return list(values)
 
     def attempt(
-        self, row: _Row, labelled: Sequence_[tuple[str, Expr]]
+        self, row: RelationRow, labelled: Sequence_[tuple[str, Expr]]
     ) -> tuple[list[Any], Rejection | None]:
         values = []
         for label, expr in labelled:
@@ -485,17 +493,17 @@ class _Evaluator:
                 return [], (label, error.reason)
         return values, None
 
-    def project(self, node: Project, instant: int) -> list[_Row]:
+    def project(self, node: Project, instant: int) -> list[RelationRow]:
         labelled = [(c.name, c.expr) for c in node.columns]
         names = [c.name for c in node.columns]
         output = []
         for row in self.relation(node.input, instant):
             values = self.compute(node, row, labelled)
             if values is not None:
-                output.append(_Row(row.id, dict(zip(names, values, strict=True))))
+                output.append(RelationRow(row.id, dict(zip(names, values, strict=True))))
         return output
 
-    def aggregate(self, node: Aggregate, instant: int) -> list[_Row]:
+    def aggregate(self, node: Aggregate, instant: int) -> list[RelationRow]:
         labelled = [(str(k.expr), k.expr) for k in node.keys]
         labelled += [(str(e), e) for a in node.aggregates for e in _arguments(a)]
         groups: dict[tuple[Any, ...], list[list[Any]]] = {} if node.keys else {(): []}
@@ -507,7 +515,9 @@ class _Evaluator:
         rows = [self.group(node, key, members) for key, members in groups.items()]
         return [row for row in rows if row is not None]
 
-    def group(self, node: Aggregate, key: tuple[Any, ...], members: list[list[Any]]) -> _Row | None:
+    def group(
+        self, node: Aggregate, key: tuple[Any, ...], members: list[list[Any]]
+    ) -> RelationRow | None:
         exacts = []
         at = 0
         for named in node.aggregates:
@@ -521,7 +531,7 @@ class _Evaluator:
             except RowError as error:
                 self.rejected.add(((key, tuple(exacts)), str(named.call), error.reason))
                 return None
-        return _Row((key, normal_row(list(values.values()))), values)
+        return RelationRow((key, normal_row(list(values.values()))), values)
 
 
 def _copies(rule: CountRule, counts: Sequence_[int]) -> int:

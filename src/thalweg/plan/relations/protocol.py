@@ -2,7 +2,7 @@
 
 A plan is a list of relations, each made from streams and tables (its `leaves`) and from relations
 before it (its `inputs`). A kind is a frozen dataclass; how it runs is registered for its class in
-`exec/relations/`, how it comes out of the logical plan in `plan/lowering.py`. The kinds that the
+`exec/relations/`, how it comes out of the logical plan in `plan/planner.py`. The kinds that the
 planner itself makes have these in files of their own; a feature has them all in one.
 """
 

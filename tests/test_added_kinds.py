@@ -1,0 +1,317 @@
+"""A window kind, a relation kind with a clause of its own, and an aggregate, added from this file
+alone, and run through the invariance grid: time passes, plans switch, drivers restart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from thalweg.aggregates import AGGREGATE_KINDS
+from thalweg.aggregates.accumulator import (
+    Arguments,
+    Columns,
+    Loaded,
+    Side,
+    Signed,
+    running_counts,
+    used_weights,
+)
+from thalweg.aggregates.kind import FLOAT, AggregateKind, BindCall
+from thalweg.columns.frame import Changes, Frame
+from thalweg.columns.runs import sort_into_runs
+from thalweg.columns.vector import Vector
+from thalweg.errors import ParseError, UnboundedState
+from thalweg.exec.aggregate import normalized, shifted
+from thalweg.exec.groupstate import look_up, state_table
+from thalweg.exec.relations.protocol import RUNS, RelationStep, runs
+from thalweg.fluent.text import query_text
+from thalweg.instants import Ints, format_duration
+from thalweg.lang.clauses import SELECT_CLAUSES, ClauseBinder, ClauseKind
+from thalweg.lang.parser import Cursor, parse_query
+from thalweg.plan.expr import AggregateCall
+from thalweg.plan.logical import Node, Schema
+from thalweg.plan.planner import LOWERS, Drafts, lowers
+from thalweg.plan.relations.protocol import Describer, Need, Relation, Together
+from thalweg.plan.slots import SLOT_KINDS, SlotKind, SlotRule
+from thalweg.plan.types import DOUBLE, DataType
+from thalweg.plan.values import normal_row
+from thalweg.testing.generators import case_of
+from thalweg.testing.grid import check_case, load
+from thalweg.testing.runner import Runner
+from thalweg.windows import WINDOW_KINDS
+from thalweg.windows.protocol import (
+    OrderedWindow,
+    R,
+    WindowBinder,
+    WindowCursor,
+    WindowKind,
+    WindowWriter,
+    named_partition,
+    partition_text,
+)
+
+# -- [PARTITION BY c FRESH d]: the newest row of a partition, for at most d ------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FreshWindow(OrderedWindow):
+    name = "fresh"
+    age: int
+    partition_by: tuple[str, ...] = ()
+
+    @property
+    def expires(self) -> bool:
+        return True
+
+    def lifetimes(self, partition: Ints, ts: Ints, until: int) -> tuple[Ints, Ints]:
+        ends = ts + self.age + 1
+        same = partition[1:] == partition[:-1]
+        ends[:-1][same] = np.minimum(ends[:-1][same], ts[1:][same])
+        return ts, ends
+
+    @property
+    def reach(self) -> int:
+        return self.age
+
+    def reaching(self, reach: int) -> FreshWindow:
+        return replace(self, age=reach)
+
+    def content(self, rows: Sequence[R], instant: int) -> list[R]:
+        return [r for r in rows[-1:] if instant - r.ts <= self.age]
+
+    def changes(self, ts: int) -> Iterator[int]:
+        yield ts
+        yield ts + self.age + 1
+
+    def __str__(self) -> str:
+        return f"[{named_partition(self.partition_by)}FRESH {format_duration(self.age)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class FreshClause:
+    age: int
+    partition_by: tuple[Any, ...] = ()
+
+    def bind(self, binder: WindowBinder) -> FreshWindow:
+        return FreshWindow(self.age, binder.columns(self.partition_by))
+
+    def text(self, writer: WindowWriter) -> str:
+        return f"{partition_text(writer, self.partition_by)}FRESH {writer.duration(self.age)}"
+
+
+def _fresh(c: WindowCursor, by: tuple[Any, ...]) -> FreshClause | None:
+    return FreshClause(c.duration(), by) if c.word("FRESH") else None
+
+
+FRESH = WindowKind("FRESH d", _fresh, ("[PARTITION BY k FRESH 3 SECONDS]",), takes_partition=True)
+
+# -- SELECT ... OFTEN n: rows that are there at least n times --------------------------------------
+
+OFTEN_COUNTS = SlotKind("often", SlotRule.NEWEST, "how often rows are there")
+
+
+@dataclass(frozen=True, slots=True)
+class Often(Node):
+    input: Node
+    least: int
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    def by_definition(self, evaluator: Any, instant: int) -> Any:
+        rows = evaluator.relation(self.input, instant)
+        counts = Counter(normal_row(row.values.values()) for row in rows)
+        return [r for r in rows if counts[normal_row(r.values.values())] >= self.least]
+
+    def keeps_for_ever(self, endless: str) -> list[str]:
+        return [f"OFTEN over all of {endless} keeps every row"]
+
+
+@dataclass(frozen=True, slots=True)
+class OftenRelation(Relation):
+    slots = (OFTEN_COUNTS,)
+    least: int
+    inputs: tuple[int, ...] = field()
+    schema: Schema = field()
+
+    @property
+    def only_grows(self) -> bool:
+        return True
+
+    def needs(self) -> tuple[Need, ...]:
+        return (Need(Together.CONTENT),)
+
+    def explained(self, show: Describer) -> list[str]:
+        return [f"  rows of {show.inputs(self.inputs)} that are there {self.least} times or more"]
+
+
+def _lower(drafts: Drafts, node: Often) -> int:
+    return drafts.append(OftenRelation(node.least, (drafts.relation(node.input),), node.schema))
+
+
+def _run(step: RelationStep, relation: OftenRelation) -> Changes:
+    (changes,) = step.inputs()
+    columns = [normalized(v) for v in changes.frame.columns.values()]
+    runs = sort_into_runs(columns, changes.ts)
+    if not runs.groups:
+        return changes
+    loaded = look_up(step.ctx, step.stored(OFTEN_COUNTS), runs, {})
+    counts = running_counts(changes.signs[runs.order], runs, loaded.ints("c0"))
+    last = counts[runs.last_versions]
+    step.keep(OFTEN_COUNTS, state_table(runs, last, {"c0": last}))
+    there = np.where(counts >= relation.least, counts, 0)
+    grown = there[runs.groups :] - shifted(there, runs.heads, runs.groups)
+    example = runs.example[runs.group_of_run]
+    rows = np.repeat(np.arange(runs.runs), np.abs(grown))
+    frame: Frame = changes.frame.take(example[rows])
+    return Changes(frame, runs.instants[rows], np.sign(grown[rows]).astype(np.int8))
+
+
+@dataclass(frozen=True, slots=True)
+class OftenClause:
+    least: int
+
+    def bind(self, binder: ClauseBinder, node: Node) -> Node:
+        return Often(node, self.least)
+
+    def text(self, writer: WindowWriter) -> str:
+        return f"OFTEN {self.least}"
+
+
+def _often(c: Cursor) -> OftenClause:
+    return OftenClause(c.integer("how often"))
+
+
+OFTEN = ClauseKind("OFTEN", _often, ("OFTEN 2",))
+
+# -- half_count(x): half the number of values, as a float that is state ----------------------------
+
+
+@dataclass(slots=True)
+class HalfCount:
+    prefix: str
+    side_types: tuple[DataType, ...] = ()
+    _halves: Any = None
+
+    def advance(self, arguments: Arguments, signed: Signed, loaded: Loaded) -> None:
+        before = loaded.floats(f"{self.prefix}h")
+        used = used_weights(arguments, signed)
+        counts = running_counts(used, signed.runs, np.zeros(signed.runs.groups, np.int64))
+        whole = np.concatenate([before, before[signed.runs.group_of_run]])
+        self._halves = whole + counts / 2
+
+    def values(self) -> Vector:
+        return Vector(DOUBLE, self._halves)
+
+    def save(self, last: Ints) -> tuple[Columns, Side | None]:
+        return {f"{self.prefix}h": self._halves[last]}, None
+
+
+def _bound(call: BindCall) -> AggregateCall:
+    return AggregateCall(DOUBLE, False, HALF_COUNT, (call.one(),))
+
+
+def _accumulator(call: AggregateCall, prefix: str) -> HalfCount:
+    return HalfCount(prefix)
+
+
+HALF_COUNT = AggregateKind(
+    name="half_count",
+    names={"half_count": _bound},
+    state={"h": FLOAT},
+    accumulate=_accumulator,
+    reference=lambda call, rows: len(rows) / 2,
+    examples=("half_count(x)",),
+)
+KINDS = (HALF_COUNT,)
+
+# -- what holds of them ----------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def added() -> Iterator[None]:
+    """The kinds are in the tables while a test runs."""
+    tables: list[tuple[list[Any], Any]] = [
+        (WINDOW_KINDS, FRESH),
+        (AGGREGATE_KINDS, HALF_COUNT),
+        (SELECT_CLAUSES, OFTEN),
+        (SLOT_KINDS, OFTEN_COUNTS),
+    ]
+    for table, kind in tables:
+        table.append(kind)
+    lowers(Often)(_lower)
+    runs(OftenRelation)(_run)
+    yield
+    for table, kind in tables:
+        table.remove(kind)
+    del LOWERS[Often], RUNS[OftenRelation]
+
+
+CASES = {
+    "window": "SELECT k, x FROM s1 [PARTITION BY k FRESH 3 SECONDS]",
+    "window that joins": "SELECT DSTREAM a.k, b.x FROM s1 [PARTITION BY k FRESH 4 SECONDS] a, "
+    "s1 [RANGE 2 SECONDS] b WHERE a.k = b.k",
+    "window of the whole stream": "SELECT count(*) AS n FROM s1 [FRESH 2 SECONDS]",
+    "window that repeats": "SELECT RSTREAM k FROM s1 [PARTITION BY g FRESH 2 SECONDS]",
+    "relation": "SELECT k, g FROM s1 [RANGE 6 SECONDS] OFTEN 2",
+    "relation over groups": "SELECT count(*) AS n FROM s1 [RANGE 5 SECONDS] GROUP BY k OFTEN 2",
+    "relation below": "SELECT sum(k) AS s FROM (SELECT k FROM s1 [RANGE 6 SECONDS] OFTEN 3) "
+    "GROUP BY k",
+    "aggregate": "SELECT k, half_count(x) AS h FROM s1 [RANGE 5 SECONDS] GROUP BY k",
+    "aggregate without end": "SELECT half_count(x) AS h FROM s1",
+    "distinct aggregate": "SELECT half_count(DISTINCT g) AS h FROM s1 [ROWS 4]",
+    "all of them": "SELECT half_count(x) AS h FROM s1 [PARTITION BY k FRESH 3 SECONDS] "
+    "GROUP BY g OFTEN 1",
+}
+
+
+@pytest.mark.parametrize("sql", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_grid_holds(sql: str, seed: int) -> None:
+    check_case(case_of(sql, seed, rows=30))
+
+
+def test_text_is_read_back() -> None:
+    for sql in CASES.values():
+        text = query_text(parse_query(sql))
+        assert "FRESH" in text or "FRESH" not in sql
+        assert "OFTEN" in text or "OFTEN" not in sql
+        assert query_text(parse_query(text)) == text
+
+
+def test_words_of_clauses_are_no_aliases() -> None:
+    query = parse_query("SELECT k FROM s1 OFTEN 2")
+    assert query.sources[0].alias is None  # type: ignore[union-attr]
+
+
+def test_messages_and_explain_know_them() -> None:
+    runner = load(Runner(), case_of("", 0))
+    with pytest.raises(ParseError, match="FRESH d"):
+        runner.query("SELECT k FROM s1 [NOTHING]", "q")
+    text = runner.explain("SELECT k FROM s1 [RANGE 6 SECONDS] OFTEN 2")
+    assert "rows of relation 0 that are there 2 times or more" in text
+    assert "routing: by s1.k over 256 buckets" in text
+    with pytest.raises(UnboundedState, match="OFTEN over all of s1 keeps every row"):
+        runner.query("SELECT k FROM s1 OFTEN 2", "endless")
+    assert "s1: [PARTITION BY s1.k FRESH 3 s]" in runner.explain(CASES["window"])
+
+
+def test_rows_expire_while_time_passes() -> None:
+    runner = load(Runner(), case_of("", 0), idle="1 second")
+    query = runner.query("SELECT DSTREAM k FROM s1 [FRESH 3 SECONDS]", "q")
+    rows = case_of("", 0).streams["s1"].table
+    runner.feed({"s1": rows})
+    runner.tick(1_500_000)
+    before = query.results().num_rows
+    runner.tick(60_000_000)
+    assert query.results().num_rows == before + 1
