@@ -1,8 +1,8 @@
 """A small path as an earlier version left it, and how its queries go on.
 
-`python tests/runtime/earlier_path.py OUT.zip` writes one with the version that is installed: half
-of the input is taken in, everything is committed, and the results of a run that never stopped are
-put beside it. `test_earlier_paths.py` opens it with the version of today.
+`python tests/runtime/state/earlier_path.py OUT.zip` writes one with the version that is installed:
+half of the input is taken in, everything is committed, and the results of a run that never stopped
+are put beside it. `test_earlier_paths.py` opens it with the version of today.
 """
 
 from __future__ import annotations
