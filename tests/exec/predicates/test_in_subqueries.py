@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from random import Random
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from thalweg.errors import BindError, NotAvailableYet, TypeMismatch, UnboundedState
-from thalweg.testing.runner import Runner
+from thalweg.testing import Runner
 
 
 def stream(rng: Random, rows: int, nulls: bool) -> pa.Table:
@@ -16,6 +17,10 @@ def stream(rng: Random, rows: int, nulls: bool) -> pa.Table:
     times = sorted(rng.randint(0, 40) for _ in range(rows))
     stamps = pa.array(times, pa.timestamp("s", "UTC"))
     return pa.table({"k": pa.array(keys, pa.int64()), "n": range(rows), "ts": stamps})
+
+
+def stamps(values: object) -> pa.Array:
+    return pa.array(values, pa.timestamp("us", "UTC"))
 
 
 @pytest.mark.parametrize("nulls", [False, True])
@@ -56,3 +61,17 @@ def test_refusals() -> None:
     ):
         with pytest.raises(error, match=words):
             runner.query(sql)
+
+
+def test_in_beside_not_in_under_now() -> None:
+    made = Runner()
+    ts = stamps(np.arange(12) // 3)
+    made.stream("s", pa.table({"x": np.arange(12) % 5, "y": np.arange(12) % 3, "ts": ts}))
+    made.stream("u", pa.table({"x": np.arange(12) % 4, "y": np.arange(12) % 2, "ts": ts}))
+    query = made.query(
+        "SELECT x FROM s [NOW] WHERE x NOT IN (SELECT x FROM u [ROWS 3]) "
+        "AND y IN (SELECT y FROM u [ROWS 2])"
+    )
+    made.run()
+    assert query.stats()["error"] is None
+    assert query.results().num_rows > 0

@@ -47,6 +47,10 @@ def rows(runner: Runner, name: str) -> tuple[Counter, Counter]:
     return found, rejected
 
 
+def stamps(values: object) -> pa.Array:
+    return pa.array(values, pa.timestamp("us", "UTC"))
+
+
 @pytest.mark.parametrize("buckets", [1, 3])
 def test_a_common_predicate_is_evaluated_once_per_row(buckets: int) -> None:
     runner = ran(QUERIES, epochs=4, buckets=buckets)
@@ -85,3 +89,20 @@ def test_beside_a_twin_on_the_grid(seed: int) -> None:
     twin = VARIANTS[seed % len(VARIANTS)]
     beside = type(twin)(twin.name, twin.arguments, twin.arrange, (case.sql, *twin.beside))
     check_variant(case, beside, reference_result(case))
+
+
+def test_rows_in_error_do_not_pass_whether_shared_or_not() -> None:
+    def passed(queries: int) -> list[int]:
+        made = Runner()
+        columns = {"i": [0] * 10 + [1] * 10, "x": range(20)}
+        made.stream("s", pa.table({**columns, "ts": stamps(range(20))}))
+        others = ("x >= 0", "x < 50")
+        found = [
+            made.query(f"SELECT x FROM s WHERE 6 / i > 2 AND {others[n]} WITH (filters = 'fixed')")
+            for n in range(queries)
+        ]
+        made.run()
+        return [q.stats()["counts"]["passed:6 / i > 2"] for q in found]
+
+    assert passed(1) == [10]
+    assert passed(2) == [10, 10]

@@ -31,6 +31,10 @@ def runner(**options: object) -> Runner:
     return made
 
 
+def stamps(values: object) -> pa.Array:
+    return pa.array(values, pa.timestamp("us", "UTC"))
+
+
 def test_a_windowed_average_of_published_selectivity_is_the_true_one() -> None:
     """streamon #8: a windowed aggregate over SysStream equals what the data say."""
     made = runner()
@@ -143,3 +147,10 @@ def test_rates_are_rows_a_second_by_the_recorded_clock() -> None:
         made.feed({"s": piece})
     made.close()
     assert watch.results()["value"].to_pylist() == [ROWS / EPOCHS / 2] * (EPOCHS - 1)
+
+
+def test_no_query_may_take_the_name_of_the_system_stream() -> None:
+    made = Runner()
+    made.stream("s", pa.table({"x": [1], "ts": stamps([1])}))
+    with pytest.raises(DuplicateName):
+        made.query("SELECT x FROM s", name="sysstream")

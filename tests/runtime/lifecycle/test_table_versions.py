@@ -60,6 +60,10 @@ def _expected(text: str, stream: pa.Table, tables: list[tuple[int, pa.Table]]) -
     return evaluate_query(root, streams, first, versions=versions).emitted
 
 
+def stamps(values: object) -> pa.Array:
+    return pa.array(values, pa.timestamp("us", "UTC"))
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_versions_change_a_relation_at_their_instant(seed: int) -> None:
     rng = Random(seed)
@@ -135,3 +139,29 @@ def test_versions_are_recorded_and_equal_content_is_no_version() -> None:
     assert len(runner.core.state.versions["t"]) == 2
     with pytest.raises(DuplicateName, match="differently"):
         runner.table("t", pa.table({"k": [1]}))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT RSTREAM x FROM s [NOW] WHERE x IN (SELECT k FROM tb)",
+        "SELECT RSTREAM x FROM s [NOW] WHERE x NOT IN (SELECT k FROM tb)",
+        "SELECT RSTREAM x FROM s [NOW], (SELECT k FROM tb) t WHERE x = t.k",
+    ],
+)
+def test_a_table_with_versions_does_not_depend_on_the_cut(sql: str) -> None:
+    """Also where the first epoch ends before the query's first instant."""
+
+    def instants(cuts: list[int]) -> list[int]:
+        made = Runner(epochs={"s": cuts})
+        made.stream("s", pa.table({"x": [1] * 8, "ts": stamps(range(8))}))
+        made.table("tb", pa.table({"k": [1]}))
+        query = made.query(sql)
+        made.table("tb", pa.table({"k": [2]}), at=4)
+        made.run()
+        return query.results().column("__ts").cast(pa.int64()).to_pylist()
+
+    whole = instants([])
+    assert whole == ([4, 5, 6, 7] if "NOT" in sql else [0, 1, 2, 3])
+    for cuts in ([1], [0, 3], [0, 2, 6], list(range(1, 8))):
+        assert instants(cuts) == whole, cuts
