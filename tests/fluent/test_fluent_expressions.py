@@ -243,3 +243,9 @@ def test_results_through_a_runner() -> None:
     home.run()
     rows = [(r["sym"], r["twice"], r["kind"]) for r in query.results().to_pylist()]
     assert rows == [("AAA", 240.0, "-"), ("AAA", 203.0, "-"), ("AAA", 600.0, "big")]
+
+
+def test_operators_take_their_operand_by_name() -> None:
+    assert col("a").like(pattern="x%").sql() == "a LIKE 'x%'"
+    assert col("a").same_as(other=1).sql() == "a <=> 1"
+    assert (2 - col("a")).sql() == "2 - a"

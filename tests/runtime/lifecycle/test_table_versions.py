@@ -8,12 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from thalweg.errors import DuplicateName
+from thalweg.errors import ConfigError, DuplicateName
 from thalweg.lang.binder import bind
 from thalweg.lang.parser import parse_query
 from thalweg.testing import Runner
 from thalweg.testing.compare import difference, from_table, python_rows
 from thalweg.testing.reference import ReferenceStream, evaluate_query
+from trade_rows import SECOND, rows, runner_over, sectors, shown
 
 UTC = pa.timestamp("us", "UTC")
 QUERIES = (
@@ -165,3 +166,60 @@ def test_a_table_with_versions_does_not_depend_on_the_cut(sql: str) -> None:
     assert whole == ([4, 5, 6, 7] if "NOT" in sql else [0, 1, 2, 3])
     for cuts in ([1], [0, 3], [0, 2, 6], list(range(1, 8))):
         assert instants(cuts) == whole, cuts
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "SELECT b.sym, b.n, c.sector FROM (SELECT sym, count(*) AS n FROM t "
+            "[RANGE 1000 SECONDS] GROUP BY sym) b JOIN c ON b.sym = c.sym",
+            {("A", 3, "y"), ("B", 1, "x")},
+        ),
+        (
+            "SELECT b.sym, 0 AS n, '' AS sector FROM (SELECT DISTINCT sym FROM t "
+            "[RANGE 1000 SECONDS]) b LEFT ANTI JOIN c ON b.sym = c.sym",
+            {("Z", 0, "")},
+        ),
+    ],
+)
+def test_relations_meet_the_first_change_of_a_table(text: str, expected: set[Any]) -> None:
+    runner = runner_over()
+    query = runner.query(text)
+    runner.feed({"t": rows((1, "A", 1, 1), (2, "A", 1, 1), (3, "B", 1, 1), (4, "Z", 1, 1))})
+    runner.table("c", sectors(("A", "y"), ("B", "x")))
+    runner.feed({"t": rows((10, "Z", 1, 1), (20, "A", 1, 1), (21, "Z", 1, 1))})
+    runner.close()
+    assert set(shown(query.invoke(), "sym", "n", "sector")) == expected
+
+
+@pytest.mark.parametrize("kind", ["LEFT JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN", "JOIN"])
+def test_streams_without_a_window_are_not_kept_for_a_table(kind: str) -> None:
+    """They meet it as it is when they come, and nothing is remembered."""
+    runner = runner_over()
+    query = runner.query(f"SELECT ISTREAM t.qty FROM t {kind} c ON t.sym = c.sym")
+    where = runner.query("SELECT ISTREAM qty FROM t WHERE sym IN (SELECT sym FROM c)")
+    for i in range(40):
+        if i == 20:
+            runner.table("c", sectors(("B", "x")))
+        runner.feed({"t": rows((i, "AB"[i % 2], 1, i), (i + 0.5, None, 1, 100 + i))})
+    runner.close()
+    met = [i for i in range(40) if ("A" if i < 20 else "B") == "AB"[i % 2]]
+    alone = sorted(set(range(40)) - set(met)) + list(range(100, 140))
+    wanted = {"LEFT JOIN": sorted(met + alone), "LEFT ANTI JOIN": sorted(alone)}.get(kind, met)
+    assert sorted(query.results().column("qty").to_pylist()) == wanted
+    assert where.results().column("qty").to_pylist() == met
+    kept = sum(p.rows for p in runner.core.state.streams["t"].packs)
+    assert kept <= 4
+    assert query.stats()["scratch"] == 0
+
+
+def test_versions_of_a_table_only_go_forward() -> None:
+    runner = runner_over()
+    runner.query("SELECT t.sym, c.sector FROM t [RANGE 100 SECONDS] t JOIN c ON t.sym = c.sym")
+    runner.feed({"t": rows((1, "A", 1, 1), (20, "A", 1, 1))})
+    with pytest.raises(ConfigError, match="an instant that is past"):
+        runner.table("c", sectors(("A", "y")), at=5 * SECOND)
+    runner.table("c", sectors(("A", "y")), at=100 * SECOND)
+    with pytest.raises(ConfigError, match="a later version is known"):
+        runner.table("c", sectors(("A", "x")), at=50 * SECOND)

@@ -1,4 +1,4 @@
-"""Nothing leaves an epoch before its manifest; nothing goes on after half an epoch."""
+"""Opening a path: formats, and incarnations."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from thalweg.errors import ConfigError, FormatTooNew
-from thalweg.runtime.state import committer
+from thalweg.errors import FormatTooNew
 from thalweg.runtime.state.open_path import claim, load_state
 from thalweg.store.manifest import FORMAT_FILE, check_format, load
 from thalweg.store.storage import LocalStorage, MemoryStorage
@@ -17,25 +16,6 @@ from thalweg.testing.runner import Runner
 
 def rows(*micros: int) -> pa.Table:
     return pa.table({"ts": pa.array(micros, pa.timestamp("us", "UTC"))})
-
-
-def test_results_of_an_epoch_that_was_not_committed_are_not_shown(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fails(*_: object) -> None:
-        raise OSError("the disk is full")
-
-    runner = Runner()
-    runner.stream("a", rows(1))
-    query = runner.query("SELECT ts FROM a", "q")
-    runner.feed({"a": rows(1, 2)})
-    assert query.results().num_rows == 1
-    monkeypatch.setattr(committer, "commit_manifest", fails)
-    with pytest.raises(OSError, match="the disk is full"):
-        runner.feed({"a": rows(3, 4)})
-    assert query.results().num_rows == 1
-    with pytest.raises(ConfigError, match="failed half-way"):
-        runner.close()
 
 
 def test_every_opening_is_a_new_incarnation() -> None:
