@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from thalweg import __version__
-from thalweg.cli import app, bench, doctor, main, rows
+from thalweg.cli import app, main, rows
 from thalweg.cli.errors import typed
 
 SCRIPT = """\
@@ -157,86 +157,6 @@ def test_help_and_version() -> None:
     commands = ("demo", "run", "explain", "doctor", "state", "vacuum", "bench")
     assert all(c in shown.output for c in commands)
     assert runner.invoke(app, ["--version"]).output == f"thalweg {__version__}\n"
-
-
-# -- doctor ------------------------------------------------------------------------------------
-
-
-def test_doctor_judges_a_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = main(["doctor", "--path", str(tmp_path / "new")])
-    shown = capsys.readouterr().out
-    assert "commits are atomic" in shown
-    assert "spark.sql.session.timeZone=UTC" in shown
-    assert code == (1 if "✗" in shown else 0)
-    assert list((tmp_path / "new").iterdir()) == []
-
-
-def test_doctor_without_java(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert main(["doctor"]) == 1
-    shown = capsys.readouterr().out
-    assert "none was found" in shown
-    assert "openjdk" in shown
-
-
-def test_doctor_on_a_path_that_is_a_file(tmp_path: Path) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    states = [f.state for f in doctor.findings(blocked) if f.what == "path"]
-    assert states == [doctor.FATAL]
-
-
-# -- bench -------------------------------------------------------------------------------------
-
-BENCH = """\
-import json
-from pathlib import Path
-def run(quick, json_path):
-    Path(json_path).write_text(json.dumps({{"bench": "{name}", "quick": quick}}))
-    return {code}
-"""
-
-
-@pytest.fixture
-def benches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "benchmarks"
-    (folder / "cli_claims").mkdir(parents=True)
-    (folder / "cli_claims" / "helper.py").write_text("")
-    for name, code in (("cli_good", 0), ("cli_poor", 1)):
-        script = folder / "cli_claims" / f"bench_{name}.py"
-        script.write_text(BENCH.format(name=name, code=code))
-    monkeypatch.setattr(bench, "folder", lambda: folder)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    return folder
-
-
-def test_bench_lists(benches: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "--list"]) == 0
-    assert capsys.readouterr().out.split() == ["cli_good", "cli_poor"]
-
-
-def test_bench_runs_by_name(benches: Path, tmp_path: Path) -> None:
-    out = tmp_path / "one.json"
-    assert main(["bench", "cli_good", "--quick", "--json", str(out)]) == 0
-    assert json.loads(out.read_text()) == {"bench": "cli_good", "quick": True}
-
-
-def test_bench_runs_all_and_returns_the_worst(benches: Path, tmp_path: Path) -> None:
-    out = tmp_path / "all.json"
-    assert main(["bench", "--json", str(out)]) == 1
-    assert [r["bench"] for r in json.loads(out.read_text())] == ["cli_good", "cli_poor"]
-
-
-def test_unknown_bench(benches: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "cli_god"]) == 1
-    assert "did you mean cli_good?" in capsys.readouterr().err
-
-
-def test_repository_benches_are_found() -> None:
-    assert {"join", "kernel", "latency"} <= set(bench.bench_names())
 
 
 # -- rows --------------------------------------------------------------------------------------

@@ -1,101 +1,22 @@
-"""`thalweg state` and `thalweg vacuum`: what they say, what they do, and what they leave alone."""
+"""`thalweg vacuum`: what it does, what it leaves alone, and death in its midst."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from engine_path import DAY, SECOND, Driver, said, snapshot
 
 from thalweg.cli import main
-from thalweg.runtime.session.core import EngineCore
-from thalweg.runtime.session.session import Session
-from thalweg.runtime.settings import Settings
 from thalweg.runtime.sinks.sinks import FunctionSink
-from thalweg.runtime.sources.log_writer import LogWriter
-from thalweg.runtime.sources.pack_rows import IngestPlan, ingest_table
-from thalweg.runtime.sources.python_arguments import arrow_fields, make_stream
-from thalweg.runtime.state.open_path import claim, load_state, release, sweep
+from thalweg.runtime.state.open_path import claim, release
 from thalweg.runtime.upkeep.inspection import Files, inspect
 from thalweg.runtime.upkeep.vacuum import carry_out, plan_vacuum
 from thalweg.store import manifest
-from thalweg.store.packs import PackCache
 from thalweg.store.storage import LocalStorage, Storage
-from thalweg.testing.local_executor import LocalExecutor
-
-SECOND = 1_000_000
-DAY = 86_400 * SECOND
-QUERIES = {
-    "each": "SELECT k FROM a",
-    "grouped": "SELECT k, max(x) AS m FROM a [RANGE 2 SECONDS] GROUP BY k",
-}
-
-
-def rows(first: int) -> pa.Table:
-    ts = pa.array([s * SECOND for s in range(first, first + 3)], pa.timestamp("us", "UTC"))
-    return pa.table({"ts": ts, "k": [0, 1, 0], "x": [first, 2, 3]})
-
-
-class Driver:
-    """What the engine does on a path, without Spark, at a clock of our own."""
-
-    def __init__(self, path: Path) -> None:
-        self.storage = LocalStorage(str(path), durable=False)
-        self.lock = claim(self.storage)
-        state = load_state(self.storage)
-        sweep(self.storage, state)
-        executor = LocalExecutor(PackCache(self.storage))
-        settings = Settings(results_retain=100 * DAY)
-        self.core = EngineCore(self.storage, executor, state, settings)
-        self.session = Session(self.core)
-        self.core.streams.define(make_stream("a", arrow_fields(rows(0).schema), "ts"))
-        for name, text in QUERIES.items():
-            self.session.query(text, name)
-        self.log = LogWriter(self.storage, state.next_seq, state.sources)
-        self.loop = self.core.driver(self.log, lambda script, name: self.session.sql(script))
-
-    def batch(self, first: int, clock: int, *, delivered: bool = True) -> None:
-        """Rows in, an epoch at the given clock, its callbacks done (or not)."""
-        self.ingest(first)
-        report = self.core.coordinator.epoch(self.log.take(0), clock=clock)
-        if delivered:
-            self.loop._epoch(report)
-            self.core.coordinator.save(clock)
-
-    def ingest(self, first: int) -> None:
-        keys = self.core.plans.keys_of("a")
-        plan = IngestPlan(self.session.catalog.streams["a"], keys, 0, f"log/a{first}-", 0)
-        found = ingest_table(plan, rows(first), self.storage)
-        self.log.append(1, ("source", first), {"a": found.packs}, {}, clock=0)
-
-    def results(self) -> dict[str, list[dict[str, Any]]]:
-        return {n: self.core.results.results(n).to_pylist() for n in QUERIES}
-
-    def end(self) -> None:
-        release(self.lock)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """Three days of results, none of them recent, and the engine gone."""
-    driver = Driver(tmp_path / "path")
-    for day in range(3):
-        driver.batch(10 * day, clock=day * DAY + SECOND)
-    driver.end()
-    return tmp_path / "path"
-
-
-def snapshot(path: Path) -> dict[str, tuple[bytes, int] | None]:
-    """Every file with its content and when it was last written, every folder."""
-    return {
-        p.relative_to(path).as_posix(): (p.read_bytes(), p.stat().st_mtime_ns)
-        if p.is_file()
-        else None
-        for p in path.rglob("*")
-    }
 
 
 def crash(path: Path) -> int:
@@ -106,59 +27,6 @@ def crash(path: Path) -> int:
     (path / "log" / f"{0:012d}.json").write_text("{}")
     (path / "q" / "gone").mkdir()
     return 5
-
-
-def said(capsys: pytest.CaptureFixture[str]) -> str:
-    return capsys.readouterr().out
-
-
-# -- state -------------------------------------------------------------------------------------
-
-
-def test_state_in_words(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = snapshot(path)
-    assert main(["state", str(path)]) == 0
-    shown = said(capsys)
-    for text in ("format 3", "epoch 6", "1970-01-03T00:00:01Z", "each", "grouped", "running",
-                 "aggregates by group", "referred to by nothing"):  # fmt: skip
-        assert text in shown
-    assert snapshot(path) == before
-
-
-def test_state_as_json(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["state", str(path), "--json"]) == 0
-    found = json.loads(said(capsys))
-    assert found == inspect(LocalStorage(str(path))).to_dict()
-    assert [q["name"] for q in found["queries"]] == list(QUERIES)
-
-
-def test_state_beside_a_running_engine(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    driver = Driver(path)
-    driver.batch(30, clock=3 * DAY)
-    before = snapshot(path)
-    assert main(["state", str(path)]) == 0
-    assert "has it open" in said(capsys)
-    assert snapshot(path) == before
-    driver.batch(40, clock=4 * DAY)
-    driver.end()
-
-
-def test_what_is_no_path_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "data.csv").write_text("1")
-    for command in ("state", "vacuum"):
-        assert main([command, str(tmp_path)]) == 1
-        assert "is not the path of an engine" in capsys.readouterr().err
-        assert main([command, str(tmp_path / "absent")]) == 1
-    assert [p.name for p in tmp_path.iterdir()] == ["data.csv"]
-
-
-def test_a_newer_path_is_left_alone(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (path / "format.json").write_text('{"format": 99}')
-    before = snapshot(path)
-    for argv in (["state"], ["vacuum"], ["vacuum", "--dry-run"]):
-        assert main([argv[0], str(path), *argv[1:]]) == 1
-        assert "format too new" in capsys.readouterr().err
-    assert snapshot(path) == before
 
 
 # -- vacuum ------------------------------------------------------------------------------------
