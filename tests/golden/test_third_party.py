@@ -1,9 +1,9 @@
 """Queries that other engines and benchmarks document, checked against a batch oracle.
 
-Each `name.sql` is a script in the language; `name.duckdb.sql` computes from the same rows, all at
-once, what the script must emit: the instant `__ts`, `__sign` where it is a relation, then the
-columns. Times are integers of microseconds there. However the input is cut, the answer must be that
-bag.
+Each `name.sql` is a script in the language; `oracle/name.sql` computes from the same rows, all at
+once in DuckDB, what the script must emit: the instant `__ts`, `__sign` where it is a relation, then
+the columns. Times are integers of microseconds there. However the input is cut, the answer must be
+that bag.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from thalweg.testing.compare import ResultRow, difference, from_table
 from thalweg.testing.runner import Runner
 
 HERE = Path(__file__).parent
-ORACLE = ".duckdb.sql"
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,14 +144,14 @@ def drawn_peers(seed: int) -> Input:
 
 def queries(folder: str) -> list[str]:
     """The scripts of a folder, by name."""
-    found = sorted((HERE / folder).glob("*.sql"))
-    return [path.stem for path in found if not path.name.endswith(ORACLE)]
+    return sorted(path.stem for path in (HERE / folder).glob("*.sql"))
 
 
 @cache
 def expected(path: str, given: Input) -> list[ResultRow]:
     """The oracle's answer; one that is empty would prove nothing."""
-    rows = given.expected((HERE / f"{path}{ORACLE}").read_text())
+    script = HERE / f"{path}.sql"
+    rows = given.expected((script.parent / "oracle" / script.name).read_text())
     assert rows
     return rows
 
@@ -224,7 +223,7 @@ def test_what_peers_document(query: str, way: Way) -> None:
 @pytest.mark.parametrize("folder", ["nexmark", "peers"])
 def test_every_script_has_an_oracle_and_says_what_it_asks(folder: str) -> None:
     names = queries(folder)
-    oracles = {path.name.removesuffix(ORACLE) for path in (HERE / folder).glob(f"*{ORACLE}")}
+    oracles = set(queries(f"{folder}/oracle"))
     assert oracles == set(names)
     assert all((HERE / folder / f"{name}.sql").read_text().startswith("-- ") for name in names)
 
