@@ -103,7 +103,7 @@ def test_parts_of_one_between_keep_their_order() -> None:
         "WITH (filters = 'a-greedy', profile = 0.2)"
     )
     made.run()
-    watched = made.core.adaptation.queries[query.name].filters[0]
+    watched = made.core.adaptation.queries[query.name].of("filters")[0]
     assert watched.memory.rows == rows
     counts = query.stats()["counts"]
     asked = counts["evaluations:x BETWEEN 0 AND 2 (part 2)"]
@@ -120,7 +120,7 @@ def test_nothing_piles_up_where_nothing_is_sampled() -> None:
     made.stream("s", pa.table({"x": range(300), "ts": stamps(range(300))}))
     query = made.query("SELECT x FROM s WHERE x > 1 AND x < 9 WITH (filters = 'fixed')")
     made.run()
-    watched = made.core.adaptation.queries[query.name].filters[0]
+    watched = made.core.adaptation.queries[query.name].of("filters")[0]
     assert watched.memory._fresh == []
 
 
