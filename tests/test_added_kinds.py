@@ -1,5 +1,5 @@
-"""A window kind, a relation kind with a clause of its own, and an aggregate, added from this file
-alone, and run through the invariance grid: time passes, plans switch, drivers restart."""
+"""A window kind, a relation kind with its own clause, an aggregate and a watch, added from this
+file alone, and run through the invariance grid: time passes, plans switch, drivers restart."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from thalweg.aggregates import AGGREGATE_KINDS
+from thalweg.adapt.filters.ordering import Fork, Order, Ordering, Settings
+from thalweg.adapt.filters.watch import FILTERS
+from thalweg.adapt.kinds import WATCH_KINDS
+from thalweg.adapt.planlog import Reason
+from thalweg.adapt.profiler import Key
+from thalweg.adapt.trial import Trial
+from thalweg.adapt.watch import Candidate, Known, Watch, WatchKind, WatchProfiler
 from thalweg.aggregates.accumulator import (
     Arguments,
     Columns,
@@ -29,21 +35,25 @@ from thalweg.errors import ParseError, UnboundedState
 from thalweg.exec.aggregate import normalized, shifted
 from thalweg.exec.groupstate import look_up, state_table
 from thalweg.exec.relations.protocol import RUNS, RelationStep, runs
+from thalweg.exec.tactics import Observation
+from thalweg.features import Feature
 from thalweg.fluent.text import query_text
 from thalweg.instants import Ints, format_duration
-from thalweg.lang.clauses import SELECT_CLAUSES, ClauseBinder, ClauseKind
+from thalweg.lang.clauses import ClauseBinder, ClauseKind
 from thalweg.lang.parser import Cursor, parse_query
+from thalweg.plan.conjunctions import Ordered, orderable, reordered
 from thalweg.plan.expr import AggregateCall
 from thalweg.plan.logical import Node, Schema
+from thalweg.plan.physical import QueryPlan
 from thalweg.plan.planner import LOWERS, Drafts, lowers
+from thalweg.plan.query import QueryOptions
 from thalweg.plan.relations.protocol import Describer, Need, Relation, Together
-from thalweg.plan.slots import SLOT_KINDS, SlotKind, SlotRule
+from thalweg.plan.slots import SlotKind, SlotRule
 from thalweg.plan.types import DOUBLE, DataType
 from thalweg.plan.values import normal_row
 from thalweg.testing.generators import case_of
 from thalweg.testing.grid import check_case, load
 from thalweg.testing.runner import Runner
-from thalweg.windows import WINDOW_KINDS
 from thalweg.windows.protocol import (
     OrderedWindow,
     R,
@@ -235,26 +245,106 @@ HALF_COUNT = AggregateKind(
 )
 KINDS = (HALF_COUNT,)
 
+# -- a watch that asks the predicates of a conjunction in turns ------------------------------------
+
+ROWS = ("rows",)
+
+
+@dataclass
+class RowsSeen:
+    """A statistic: how many rows came."""
+
+    total: int = 0
+
+    def observe(self, rows: int) -> None:
+        self.total += rows
+
+
+class TurnsWatch(Watch[Order]):
+    """After every epoch with rows the first predicate becomes the last."""
+
+    def __init__(self, conjunction: Ordered) -> None:
+        super().__init__(conjunction.predicates, "turns", Trial())
+        self._rows = RowsSeen()
+        self._judged = 0
+        self._order = tuple(range(len(conjunction.predicates)))
+        self._labels = [p.label for p in conjunction.predicates]
+        self._predicates = conjunction.predicates
+
+    def statistics(self) -> dict[Key, Any]:
+        return {ROWS: self._rows}
+
+    def tactic(self, seed: int, part: int, parts: int) -> Fork:
+        return Fork(Ordering(Settings(len(self._order)), self._order), seed)
+
+    def observe(self, portion: Sequence[Observation], profiler: WatchProfiler) -> Sequence[Any]:
+        profiler.record(ROWS, sum(one.rows for one in portion))
+        return ()
+
+    @property
+    def choice(self) -> Order:
+        return self._order
+
+    def candidates(self, compare: bool) -> Sequence[Candidate[Order]]:
+        found = [Candidate(self._order)]
+        if self._rows.total > self._judged:
+            self._judged = self._rows.total
+            first, second = (self._labels[i] for i in self._order[:2])
+            why = Reason("a turn is over", first, second, 0, 0, self._rows.total)
+            found.append(Candidate((*self._order[1:], self._order[0]), why))
+        return found
+
+    def cost(self, choice: Order) -> float:
+        return 1.0 + choice[0]
+
+    def take(self, choice: Order) -> None:
+        self._order = choice
+
+    def applied(self, plan: QueryPlan) -> QueryPlan:
+        return reordered(plan, self._predicates, self._order)
+
+    def shown(self, choice: Order) -> tuple[str, ...]:
+        return tuple(self._labels[i] for i in choice)
+
+    def kept(self) -> list[int]:
+        return list(self._order)
+
+    def resume(self, kept: Any) -> None:
+        self._order = tuple(kept)
+
+    def lines(self, profiler: WatchProfiler) -> list[str]:
+        return [f"turns after {self._rows.total} rows"]
+
+
+def _turns(plan: QueryPlan, options: QueryOptions, known: Known) -> list[TurnsWatch]:
+    return [TurnsWatch(conjunction) for conjunction in orderable(plan)]
+
+
+TURNS = WatchKind("turns", _turns)
+
 # -- what holds of them ----------------------------------------------------------------------------
+
+ADDED = Feature(
+    "added in a test",
+    windows=(FRESH,),
+    aggregates=(HALF_COUNT,),
+    clauses=(OFTEN,),
+    slots=(OFTEN_COUNTS,),
+    watches=(TURNS,),
+)
 
 
 @pytest.fixture(autouse=True)
 def added() -> Iterator[None]:
-    """The kinds are in the tables while a test runs."""
-    tables: list[tuple[list[Any], Any]] = [
-        (WINDOW_KINDS, FRESH),
-        (AGGREGATE_KINDS, HALF_COUNT),
-        (SELECT_CLAUSES, OFTEN),
-        (SLOT_KINDS, OFTEN_COUNTS),
-    ]
-    for table, kind in tables:
-        table.append(kind)
+    """The kinds are in the tables while a test runs; turns are taken instead of learned orders."""
+    WATCH_KINDS.remove(FILTERS)
+    ADDED.add()
     lowers(Often)(_lower)
     runs(OftenRelation)(_run)
     yield
-    for table, kind in tables:
-        table.remove(kind)
     del LOWERS[Often], RUNS[OftenRelation]
+    ADDED.remove()
+    WATCH_KINDS.insert(0, FILTERS)
 
 
 CASES = {
@@ -270,8 +360,9 @@ CASES = {
     "aggregate": "SELECT k, half_count(x) AS h FROM s1 [RANGE 5 SECONDS] GROUP BY k",
     "aggregate without end": "SELECT half_count(x) AS h FROM s1",
     "distinct aggregate": "SELECT half_count(DISTINCT g) AS h FROM s1 [ROWS 4]",
+    "watch": "SELECT k FROM s1 [RANGE 3 SECONDS] WHERE k > 0 AND g > 0 AND x IS NOT NULL",
     "all of them": "SELECT half_count(x) AS h FROM s1 [PARTITION BY k FRESH 3 SECONDS] "
-    "GROUP BY g OFTEN 1",
+    "WHERE k >= 0 AND g >= 0 GROUP BY g OFTEN 1",
 }
 
 
@@ -315,3 +406,18 @@ def test_rows_expire_while_time_passes() -> None:
     before = query.results().num_rows
     runner.tick(60_000_000)
     assert query.results().num_rows == before + 1
+
+
+def test_an_added_watch_takes_turns_and_goes_on_after_a_restart() -> None:
+    case = case_of(CASES["watch"], 0, rows=30)
+    runner = load(Runner(epochs=6, restarts=(3,)), case)
+    query = runner.query(case.sql, "q")
+    runner.run()
+    first = [s.new[0] for s in query.plan_log]
+    assert first == ["g > 0", "NOT x IS NULL", "k > 0", "g > 0", "NOT x IS NULL", "k > 0"]
+    assert {s.statistic for s in query.plan_log} == {"a turn is over"}
+    assert [p.label for p in query.plan.leaves[0].filters] == ["k > 0", "g > 0", "NOT x IS NULL"]
+    text = query.explain(adapt=True)
+    assert "turns after " in text
+    assert "considered:" in text
+    assert query.stats()["adapt"]["turns"] == []

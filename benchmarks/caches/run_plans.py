@@ -16,7 +16,7 @@ from itertools import permutations, product
 import numpy as np
 import pyarrow as pa
 
-from thalweg.adapt.joins.calibration import UNITS
+from thalweg.adapt.operation_costs import UNITS
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.pipelines import PipelineOf, repiped
 from thalweg.plan.subresults import Span, all_spans, compatible, with_spans

@@ -13,8 +13,9 @@ from thalweg.adapt.constants import BAN_SLICES, REVERT_ROWS, SLICE_ROWS
 from thalweg.adapt.estimates import share
 from thalweg.adapt.filters.auto import Auto
 from thalweg.adapt.filters.catalog import ORDERINGS, make_ordering
-from thalweg.adapt.filters.ordering import Ordering, Settings, Trigger
+from thalweg.adapt.filters.ordering import Order, Ordering, Settings, Trigger
 from thalweg.adapt.filters.watch import FilterWatch
+from thalweg.adapt.loop import Loop
 from thalweg.adapt.planlog import KEPT, REVERTED, PlanLog, Switch
 from thalweg.adapt.profiler import Profiler
 from thalweg.exec.tactics import DROPPED, PASSED, Observation
@@ -72,7 +73,7 @@ def test_the_plan_shows_the_order_in_force_and_a_restart_keeps_it() -> None:
         made.feed({"s": piece})
     query = made.queries["q"]
     assert [str(p) for p in query.plan.leaves[0].filters] == ["b = 1", "a = 1"]
-    assert query.plan_log == []  # soft: what was learned is gone, the order is not
+    assert [s.new for s in query.plan_log] == [("b = 1", "a = 1")]
     for piece in pieces[3:]:
         made.feed({"s": piece})
     assert [str(p) for p in query.plan.leaves[0].filters] == ["a = 1", "b = 1"]
@@ -113,9 +114,9 @@ class Stubborn(Ordering):
             self._adopt(self.wish, Trigger("wish", 0, self.current[0], self.wish[0], 1, 2, 9))
 
 
-def watch(ordering: Ordering) -> FilterWatch:
+def watch(ordering: Ordering) -> Loop[Order]:
     predicates = [Predicate(Column(BOOLEAN, False, n), i, n) for i, n in enumerate("xy")]
-    return FilterWatch(Ordered.of(predicates), ordering, PlanLog())
+    return Loop(FilterWatch(Ordered.of(predicates), ordering), ("q",), Profiler(), PlanLog())
 
 
 def slice_of(order: tuple[int, ...], evaluations: tuple[int, int]) -> Observation:
@@ -131,38 +132,38 @@ def test_a_switch_that_does_not_pay_is_reverted_and_remembered() -> None:
     ordering = Stubborn(Settings(2, injected=(1.0, 1.0)))
     watched = watch(ordering)
     cheap, dear = (SLICE_ROWS, 100), (SLICE_ROWS, SLICE_ROWS)
-    watched.absorb(slice_of((0, 1), cheap), 1)
+    watched.advance(slice_of((0, 1), cheap), 1)
     ordering.wish = (1, 0)
-    (switch,) = watched.absorb(slice_of((0, 1), cheap), 1)
+    (switch,) = watched.advance(slice_of((0, 1), cheap), 1)
     assert switch.before == pytest.approx(1 + 100 / SLICE_ROWS)
-    assert watched.plan == (1, 0)
+    assert watched.watch.choice == (1, 0)
     back: list[Switch] = []
     for _ in range(-(-REVERT_ROWS // SLICE_ROWS)):
-        back += watched.absorb(slice_of((1, 0), dear), 2)
+        back += watched.advance(slice_of((1, 0), dear), 2)
     assert switch.after == pytest.approx(2.0)
     assert switch.outcome == REVERTED
-    assert watched.plan == (0, 1)
+    assert watched.watch.choice == (0, 1)
     assert [s.statistic for s in back] == ["measured cost per row"]
     for _ in range(BAN_SLICES - 2):  # it would like to, but may not
-        assert not watched.absorb(slice_of((0, 1), cheap), 3)
-    assert watched.plan == (0, 1)
-    assert watched.ordering.fork(1).banned == {(1, 0)}
-    found = [watched.absorb(slice_of((0, 1), cheap), 4) for _ in range(5)]
+        assert not watched.advance(slice_of((0, 1), cheap), 3)
+    assert watched.watch.choice == (0, 1)
+    assert ordering.fork(1).banned == {(1, 0)}
+    found = [watched.advance(slice_of((0, 1), cheap), 4) for _ in range(5)]
     assert any(found)
-    assert watched.plan == (1, 0)
+    assert watched.watch.choice == (1, 0)
 
 
 def test_a_switch_that_pays_is_kept() -> None:
     ordering = Stubborn(Settings(2, injected=(1.0, 1.0)))
     watched = watch(ordering)
-    watched.absorb(slice_of((0, 1), (SLICE_ROWS, SLICE_ROWS)), 1)
+    watched.advance(slice_of((0, 1), (SLICE_ROWS, SLICE_ROWS)), 1)
     ordering.wish = (1, 0)
-    (switch,) = watched.absorb(slice_of((0, 1), (SLICE_ROWS, SLICE_ROWS)), 1)
+    (switch,) = watched.advance(slice_of((0, 1), (SLICE_ROWS, SLICE_ROWS)), 1)
     for _ in range(3):
-        watched.absorb(slice_of((1, 0), (100, SLICE_ROWS)), 2)
+        watched.advance(slice_of((1, 0), (100, SLICE_ROWS)), 2)
     assert switch.outcome == KEPT
     assert switch.after < switch.before
-    assert watched.plan == (1, 0)
+    assert watched.watch.choice == (1, 0)
 
 
 def switched(epoch: int, old: str, new: str) -> Switch:
@@ -187,7 +188,7 @@ def test_a_pair_that_caused_transients_has_to_differ_by_more() -> None:
     for epoch, wish in enumerate([(1, 0), (0, 1), (1, 0)], 1):
         seen = slice_of(tuple(ordering.order), (SLICE_ROWS, SLICE_ROWS))
         ordering.wish = wish
-        watched.absorb(seen, epoch)
+        watched.advance(seen, epoch)
     assert ordering.settings.alpha < alpha
 
 

@@ -95,7 +95,9 @@ MANY_PREDICATES = 6
 
 # -- plan log ------------------------------------------------------------------------------------
 LOG_LENGTH = 1_000
-"""Switches kept per query."""
+"""Switches remembered per query while it runs,"""
+LOG_KEPT = 16
+"""and so many of them, and of what was considered, after a restart."""
 KNOWN_PLANS = 64
 """Regions of statistics whose best plan is remembered per conjunction."""
 REGION_STEPS = 5

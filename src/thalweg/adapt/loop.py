@@ -1,275 +1,164 @@
-"""The adaptive loop of an engine: what to watch in each query, and what to change in its plan.
-
-All of it is soft state of the driver. Orders that were chosen are handed back to be kept with the
-query, so that a restart begins where the engine stopped; everything else is learned again.
+"""The adaptive loop around one part of a plan: observe, profile, candidates, cost, choose, trial,
+log. The same for orders of filters and pipelines, for trees and for caches.
 """
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
 
-import numpy as np
-
-from thalweg.adapt.constants import (
-    AUTO_GAIN,
-    CACHE_BYTES,
-    CACHED_GAIN,
-    LOOKUPS_ALIKE,
-    PIPELINE_GAIN,
-)
-from thalweg.adapt.filters.catalog import make_ordering, usual_settings
-from thalweg.adapt.filters.ordering import Order, Ordering, Settings
-from thalweg.adapt.filters.watch import FilterWatch, OrderWatch
-from thalweg.adapt.joins.caching import CacheWatch
-from thalweg.adapt.joins.calibration import JoinCosts
-from thalweg.adapt.joins.watch import PipelineWatch
-from thalweg.adapt.planlog import PlanLog
-from thalweg.adapt.profiler import Profiler
-from thalweg.exec.tactics import (
-    AnyTactic,
-    JoinOf,
-    JoinSeen,
-    Observation,
-    Seen,
-    Subject,
-)
-from thalweg.plan.conjunctions import Ordered, orderable
+from thalweg.adapt.estimates import Estimate
+from thalweg.adapt.planlog import KEPT, SWITCHED, Considered, PlanLog, Reason, Switch
+from thalweg.adapt.profiler import Key, Profiler
+from thalweg.adapt.watch import Candidate, Watch, WatchProfiler
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.pipelines import orderable_pipelines, pipeline_of
-from thalweg.plan.query import QueryOptions
-from thalweg.plan.relations.block import blocks_of
-from thalweg.plan.trees import usual_tree, with_tree
 
-SELECTIVITY = "selectivity"
+Choice = TypeVar("Choice")
+MEASURED = "measured cost per row"
 
 
-@dataclass(slots=True)
-class Watched:
-    """What is watched of one query."""
+class Loop(Generic[Choice]):
+    """One watch of a query, with the choices that did not pay and are banned for a while."""
 
-    filters: list[FilterWatch] = field(default_factory=list)
-    pipelines: list[PipelineWatch] = field(default_factory=list)
-    caches: list[CacheWatch] = field(default_factory=list)
-    log: PlanLog = field(default_factory=PlanLog)
+    def __init__(self, watch: Watch[Choice], scope: Key, profiler: Profiler, log: PlanLog) -> None:
+        self.watch = watch
+        self.log = log
+        self.seen = WatchProfiler(profiler, scope)
+        self._banned: dict[Choice, int] = {}
+        self._news: list[str] = []
+        self._asked = [(*scope, *key) for key in watch.statistics()]
+        for key, statistic in zip(self._asked, watch.statistics().values(), strict=True):
+            profiler.ask(key, self._noticed, statistic)
 
-    @property
-    def orders(self) -> list[OrderWatch]:
-        return [*self.filters, *self.pipelines]
+    def close(self) -> None:
+        """Nobody asks for the watch's statistics any more."""
+        for key in self._asked:
+            self.seen.profiler.release(key)
 
+    # -- one epoch ---------------------------------------------------------------------------
 
-class Adaptation:
-    """Executor hooks: `tactics` before a step, `learn` after it."""
-
-    def __init__(
-        self, costs: Mapping[str, float] | None = None, join_costs: JoinCosts | None = None
-    ) -> None:
-        self.costs = dict(costs or {})
-        self.join_costs = join_costs
-        self.cache_bytes = CACHE_BYTES
-        self.profiler = Profiler()
-        self.queries: dict[str, Watched] = {}
-
-    # -- what is watched ---------------------------------------------------------------------
-
-    def watch(
-        self, name: str, plan: QueryPlan, options: QueryOptions, orders: Iterable[Order] = ()
-    ) -> QueryPlan:
-        """Begin to watch a query, from orders that served it before; the plan that uses them."""
-        found = Watched(log=self.log(name))  # a new plan of a known query goes on with its log
-        self.forget(name)
-        known = list(orders)
-        for conjunction in orderable(plan):
-            order = _usable(known.pop(0) if known else None, len(conjunction.predicates))
-            ordering = self._ordering(conjunction, options, order)
-            found.filters.append(FilterWatch(conjunction, ordering, found.log))
-        for which in orderable_pipelines(plan) if options.joins != "xjoin" else ():
-            count = len(pipeline_of(plan, which).probes)
-            order = _usable(known.pop(0) if known else None, count)
-            ordering = self._pipeline_ordering(count, options, order)
-            found.pipelines.append(PipelineWatch(plan, which, ordering, found.log))
-        for watch in found.orders:
-            plan = watch.applied(plan)
-            for i in range(len(watch.texts)):
-                self.profiler.ask((name, watch.name_of(i), SELECTIVITY))
-        plan = self._with_joins(plan, options, found)
-        self.queries[name] = found
-        return plan
-
-    def _with_joins(self, plan: QueryPlan, options: QueryOptions, found: Watched) -> QueryPlan:
-        """Joins of three leaves or more: as a tree, or with caches to be chosen."""
-        for number, relation in blocks_of(plan.relations):
-            if not relation.is_many_way:
-                continue
-            if options.joins == "xjoin":
-                plan = with_tree(plan, number, usual_tree(relation))
-            elif options.joins != "mjoin" and self.chooses_caches:
-                gain = CACHED_GAIN if options.joins == "cached" else AUTO_GAIN
-                found.caches.append(
-                    CacheWatch(plan, number, found.log, self.join_costs, self.cache_bytes, gain)
-                )
-        return plan
-
-    chooses_caches = True
-
-    def forget(self, name: str) -> None:
-        for watch in self.queries.pop(name, Watched()).orders:
-            for i in range(len(watch.texts)):
-                self.profiler.release((name, watch.name_of(i), SELECTIVITY))
-
-    def _ordering(
-        self, conjunction: Ordered, options: QueryOptions, order: Order | None
-    ) -> Ordering:
-        texts = [p.label for p in conjunction.predicates]
-        injected = None
-        if any(t in self.costs for t in texts):
-            injected = tuple(self.costs.get(t, 1.0) for t in texts)
-        settings = Settings(len(texts), conjunction.guards, conjunction.learns, injected)
-        if options.filters == "fixed":
-            order = None
-        settings = usual_settings(options.filters, settings, options.profile)
-        return make_ordering(options.filters, settings, order)
-
-    def _pipeline_ordering(
-        self, leaves: int, options: QueryOptions, order: Order | None
-    ) -> Ordering:
-        """Pipelines adapt as filters do, unless all is to stay as it is written."""
-        name = "fixed" if options.filters == "fixed" else "auto"
-        injected = None if self.join_costs is None else (self.join_costs.probe,) * leaves
-        settings = Settings(leaves, injected=injected)
-        if injected is None:
-            settings = replace(settings, alike=LOOKUPS_ALIKE, gain=PIPELINE_GAIN)
-        settings = usual_settings(name, settings, options.profile)
-        return make_ordering(name, settings, None if name == "fixed" else order)
-
-    # -- hooks of the executor ---------------------------------------------------------------
-
-    def tactics(
-        self, name: str, epoch: int, part: int, parts: int
-    ) -> tuple[tuple[Subject, AnyTactic], ...]:
-        """What one task is to look at, seeded so that a retry samples the same rows."""
-        watched = self.queries.get(name)
-        if watched is None:
-            return ()
-        seed = zlib.crc32(f"{name}/{epoch}/{part}".encode())
-        orders = [(w.what, w.tactic(seed + i)) for i, w in enumerate(watched.orders)]
-        return (*orders, *((JoinOf(w.relation), w.tactic(part, parts)) for w in watched.caches))
-
-    def learn(
-        self, name: str, plan: QueryPlan, epoch: int, seen: Sequence[tuple[int, Seen]]
-    ) -> QueryPlan:
+    def learn(self, plan: QueryPlan, seen: Sequence[Any], epoch: int) -> QueryPlan:
         """Take in what the tasks of an epoch have seen; the plan for the next one."""
-        watched = self.queries.get(name)
-        if watched is None:
-            return plan
-        before = [w.plan for w in watched.orders]
-        for number, watch in enumerate(watched.orders):
-            mine = [o for n, o in seen if n == number and isinstance(o, Observation)]
-            for observation in mine:
-                watch.absorb(observation, epoch)
-            if mine:
-                self._record(name, watch, mine)
-                watch.memory.end_epoch()
-            if watch.plan != before[number]:
-                plan = watch.applied(plan)
-        for number, caches in enumerate(watched.caches, len(watched.orders)):
-            found = [o for n, o in seen if n == number and isinstance(o, JoinSeen)]
-            plan = _with_caches(caches, plan, found, epoch)
-        return plan
+        watch = self.watch
+        if watch.follows(plan):
+            self._start_over()
+            return watch.applied(plan)
+        before = watch.choice
+        for portion in watch.portions(seen):
+            self.advance(portion, epoch)
+        watch.end_epoch(seen, self.seen)
+        if self._news:
+            self._choose(epoch)
+        return watch.applied(plan) if watch.is_stale or watch.choice != before else plan
 
-    def _record(self, name: str, watch: OrderWatch, seen: Sequence[Observation]) -> None:
-        """Selectivities as execution shows them: each at its place in the order."""
-        asked = np.sum([o.evaluated for o in seen], axis=0)
-        left = np.zeros(len(watch.texts), np.int64)
-        for one in seen:
-            for position, number in enumerate(one.order):
-                left[number] += one.survivors[position] if one.evaluated[number] else 0
-        for i in range(len(watch.texts)):
-            self.profiler.record((name, watch.name_of(i), SELECTIVITY), int(left[i]), int(asked[i]))
+    def advance(self, portion: Any, epoch: int) -> list[Switch]:
+        """Take in a portion of what was seen, and choose; the switches that follow."""
+        logged = self.log.count
+        self.watch.trial.saw(portion)
+        self._age_bans()
+        for forced, old in self.watch.observe(portion, self.seen):
+            forced.epoch = epoch
+            self.watch.trial.begin(forced, old, self.watch.choice)
+            self._log(forced)
+        if not self._judged_badly(epoch):
+            self._choose(epoch)
+        new = self.log.count - logged
+        return list(self.log)[-new:] if new else []
 
-    # -- what others ask ---------------------------------------------------------------------
+    def _noticed(self, key: Key, before: Estimate, now: Estimate) -> None:
+        """The Profiler announces that a statistic has changed."""
+        about = " ".join(key[len(self.seen.scope) :])
+        self._news.append(f"{about}: {before.value:.3g} → {now.value:.3g}")
+        if self.watch.noticed(key, before, now):
+            self._start_over()
 
-    def orders(self, name: str) -> list[list[int]]:
-        """The orders in force, to be kept with the query."""
-        watched = self.queries.get(name)
-        return [] if watched is None else [list(w.plan) for w in watched.orders]
+    def _start_over(self) -> None:
+        """What was measured before says nothing about what is now."""
+        self._banned = {}
+        self.watch.avoid(frozenset())
+        self.watch.trial.give_up()
+        self.log.changed()
 
-    def log(self, name: str) -> PlanLog:
-        found = self.queries.get(name)
-        return PlanLog() if found is None else found.log
+    # -- trials ------------------------------------------------------------------------------
 
-    def costs_of(self, name: str) -> dict[str, float]:
-        """What the predicates of a query's conjunctions cost per row, by their text."""
-        watched = self.queries.get(name, Watched())
-        return {
-            text: float(cost)
-            for w in watched.filters
-            for text, cost in zip(w.texts, w.ordering.costs.per_row, strict=True)
-        }
+    def _judged_badly(self, epoch: int) -> bool:
+        """Whether the last switch did not pay, so that it was taken back."""
+        watch, switch, old = self.watch, self.watch.trial.switch, self.watch.trial.old
+        if switch is None or old is None:
+            return False
+        failed = watch.trial.has_failed(watch.cost)
+        if watch.trial.is_on:
+            return False
+        self.log.changed()
+        if not failed:
+            watch.settled()
+            return False
+        self._banned[watch.choice] = watch.ban
+        watch.avoid(frozenset(self._banned))
+        watch.go_back(old)
+        why = Reason(
+            MEASURED, switch.challenger, switch.incumbent, switch.after or 0.0,
+            switch.before or 0.0, 0,
+        )  # fmt: skip
+        back = Switch.because(why, epoch, watch.subject, switch.new, watch.shown(watch.choice))
+        back.outcome = KEPT
+        self.log.add(back)
+        return True
 
-    def report(self, name: str) -> dict[str, Any]:
-        """Counters and estimates of a query's adaptation, for `Query.stats()`."""
-        watched = self.queries.get(name)
-        if watched is None:
-            return {}
-        return {
-            "switches": watched.log.count,
-            "filters": [self._order_report(name, w) for w in watched.filters],
-            "pipelines": [
-                {"source": w.subject, **self._order_report(name, w)} for w in watched.pipelines
-            ],
-            "caches": [
-                {
-                    "cache": c.name,
-                    "state": c.state.value,
-                    "saves": c.saves,
-                    "upkeep": c.upkeep,
-                    "bytes": c.bytes,
-                }
-                for w in watched.caches
-                for c in w.described()
-            ],
-        }
+    def _age_bans(self) -> None:
+        if self._banned:
+            self._banned = {c: n - 1 for c, n in self._banned.items() if n > 1}
+            self.watch.avoid(frozenset(self._banned))
 
-    def _order_report(self, name: str, watch: OrderWatch) -> dict[str, Any]:
-        ordering, hindsight = watch.ordering, watch.hindsight()
-        spent = ordering.overhead
-        return {
-            "ordering": ordering.name,
-            "seconds": watch.seconds,
-            "order": [watch.texts[i] for i in watch.plan],
-            "profile_rate": ordering.rate,
-            "costs": dict(zip(watch.texts, ordering.costs.per_row.tolist(), strict=True)),
-            "selectivities": {
-                t: self.profiler.estimate((name, watch.name_of(i), SELECTIVITY))
-                for i, t in enumerate(watch.texts)
-            },
-            "overhead": {
-                "profile": spent.profile,
-                "window": spent.window,
-                "matrix": spent.matrix,
-                "repair": spent.repair,
-                "extra_evaluations": spent.extra,
-            },
-            "return_on_adapting": None if hindsight is None else hindsight.gain,
-            "best_static_order": (
-                None if hindsight is None else [watch.texts[i] for i in hindsight.order]
-            ),
-        }
+    # -- choices -----------------------------------------------------------------------------
 
+    def _choose(self, epoch: int) -> None:
+        """Switch to the first candidate that is to be preferred and that nothing speaks against."""
+        present, *others = self.watch.candidates(bool(self._news))
+        if not self._news and not any(c.reason for c in others):
+            return
+        before = self.watch.cost(present.choice)
+        costs = [self.watch.cost(c.choice) for c in others]
+        why, outcome, chosen = "", "nothing better", None
+        for candidate, cost in zip(others, costs, strict=True):
+            if candidate.reason is not None and chosen is None:
+                why = candidate.reason.statistic
+                outcome = self._objection(candidate, before, cost) or SWITCHED
+                if outcome == SWITCHED:
+                    chosen = candidate, candidate.reason, cost
+        shown = [self.watch.shown(c.choice) for c in (present, *others)]
+        plans = tuple(zip(shown, [before, *costs], strict=True))
+        reasons = ", ".join(filter(None, [why, *self._news]))
+        self.log.consider(Considered(epoch, self.watch.subject, reasons, plans, outcome))
+        self._news = []
+        if chosen is None:
+            self.watch.refuse()
+        else:
+            candidate, reason, after = chosen
+            known = None if before is None or after is None else (before, after)
+            self._switch(candidate.choice, reason, known, epoch)
 
-def _with_caches(
-    caches: CacheWatch, plan: QueryPlan, seen: Sequence[JoinSeen], epoch: int
-) -> QueryPlan:
-    caches.saw(seen)
-    if caches.is_of_other_orders(plan):
-        caches.reordered(plan)
-        return caches.applied(plan)
-    return caches.applied(plan) if caches.absorb(seen, epoch) else plan
+    def _objection(
+        self, candidate: Candidate[Choice], present: float | None, cost: float | None
+    ) -> str:
+        if candidate.choice in self._banned:
+            return "banned: it did not pay"
+        least = self.watch.least_gain
+        if least and present is not None and cost is not None and cost > (1 - least) * present:
+            return f"gains less than {least:.0%}"
+        return ""
 
+    def _switch(
+        self, new: Choice, why: Reason, predicted: tuple[float, float] | None, epoch: int
+    ) -> None:
+        watch, old = self.watch, self.watch.choice
+        switch = Switch.because(why, epoch, watch.subject, watch.shown(old), watch.shown(new))
+        switch.predicted = predicted
+        watch.take(new)
+        watch.trial.begin(switch, old, new)
+        self._log(switch)
 
-def _usable(order: Order | None, count: int) -> Order | None:
-    """An order that was kept, unless it is of another text."""
-    return None if order is None or sorted(order) != list(range(count)) else order
+    def _log(self, switch: Switch) -> None:
+        self.log.add(switch)
+        if self.log.transients[switch.pair]:
+            self.watch.unsettled()

@@ -1,15 +1,32 @@
-"""The plan log: every switch with its reason, what it was to bring, and what it brought."""
+"""The plan log: which plans were considered and why, every switch, and what it brought."""
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from thalweg.adapt.constants import LOG_LENGTH, TRANSIENT_EPOCHS
+from thalweg.adapt.constants import LOG_KEPT, LOG_LENGTH, TRANSIENT_EPOCHS
 
 PENDING, KEPT, REVERTED = "pending", "kept", "reverted"
+SWITCHED = "switched"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a plan is preferred to another: which statistic of whom moved past whose.
+
+    The incumbent's value was `had`, the challenger's `has` (drops per unit of cost in the profile,
+    unless `statistic` says otherwise), over `evidence` profiled rows.
+    """
+
+    statistic: str
+    incumbent: str
+    challenger: str
+    had: float
+    has: float
+    evidence: int
 
 
 @dataclass(slots=True)
@@ -33,29 +50,41 @@ class Switch:
     after: float | None = None
     outcome: str = PENDING
 
+    @staticmethod
+    def because(
+        why: Reason, epoch: int, subject: str, old: tuple[str, ...], new: tuple[str, ...]
+    ) -> Switch:
+        return Switch(
+            epoch, subject, old, new, why.statistic, why.incumbent, why.challenger, why.had,
+            why.has, why.evidence,
+        )  # fmt: skip
+
     @property
     def pair(self) -> tuple[str, str]:
         """Whose statistics moved against whose."""
         return self.incumbent, self.challenger
 
     def to_dict(self) -> dict[str, Any]:
+        found = asdict(self)
+        predicted = found.pop("predicted") or (None, None)
         return {
-            "epoch": self.epoch,
-            "subject": self.subject,
+            **found,
             "old": list(self.old),
             "new": list(self.new),
-            "statistic": self.statistic,
-            "incumbent": self.incumbent,
-            "challenger": self.challenger,
-            "had": self.had,
-            "has": self.has,
-            "evidence": self.evidence,
-            "predicted_old": None if self.predicted is None else self.predicted[0],
-            "predicted_new": None if self.predicted is None else self.predicted[1],
-            "measured_before": self.before,
-            "measured_after": self.after,
-            "outcome": self.outcome,
+            "predicted_old": predicted[0],
+            "predicted_new": predicted[1],
+            "measured_before": found.pop("before"),
+            "measured_after": found.pop("after"),
         }
+
+    @staticmethod
+    def from_dict(given: Mapping[str, Any]) -> Switch:
+        known = {f.name: given[f.name] for f in fields(Switch) if f.name in given}
+        known |= {"old": tuple(given["old"]), "new": tuple(given["new"])}
+        costs = given["predicted_old"], given["predicted_new"]
+        known["predicted"] = None if None in costs else costs
+        known["before"], known["after"] = given["measured_before"], given["measured_after"]
+        return Switch(**known)
 
     def __str__(self) -> str:
         ratios = f"{self.challenger} {self.has:.4g}, {self.incumbent} {self.had:.4g}"
@@ -68,13 +97,48 @@ class Switch:
         )
 
 
-class PlanLog:
-    """The last switches of a query, oldest first."""
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """The plans that were compared, the one in force first, each with what rows were predicted to
+    cost under it (None: unknown); `why` they were looked at, and what came of it."""
 
-    def __init__(self) -> None:
-        self._entries: deque[Switch] = deque(maxlen=LOG_LENGTH)
+    epoch: int
+    subject: str
+    why: str
+    plans: tuple[tuple[tuple[str, ...], float | None], ...]
+    outcome: str
+
+    def to_dict(self) -> dict[str, Any]:
+        plans = [[list(plan), cost] for plan, cost in self.plans]
+        return {**asdict(self), "plans": plans}
+
+    @staticmethod
+    def from_dict(given: Mapping[str, Any]) -> Considered:
+        plans = tuple((tuple(plan), cost) for plan, cost in given["plans"])
+        return Considered(**{**given, "plans": plans})
+
+    def __str__(self) -> str:
+        shown = (
+            " → ".join(plan) + ("" if cost is None else f" {cost:.3g}") for plan, cost in self.plans
+        )
+        return (
+            f"epoch {self.epoch}, {self.subject}: {self.why}; {' | '.join(shown)}: {self.outcome}"
+        )
+
+
+class PlanLog:
+    """The last switches of a query, oldest first, and what was `considered`."""
+
+    def __init__(self, kept: Mapping[str, Any] | None = None) -> None:
+        kept = kept or {}
+        self._entries = deque(map(Switch.from_dict, kept.get("switches", ())), LOG_LENGTH)
+        for switch in self._entries:
+            if switch.outcome == PENDING:  # nobody measures it any more
+                switch.outcome = KEPT
+        self.considered = deque(map(Considered.from_dict, kept.get("considered", ())), LOG_LENGTH)
         self.transients: Counter[tuple[str, str]] = Counter()
-        self.count = 0
+        self.count: int = kept.get("count", 0)
+        self._kept: Mapping[str, Any] | None = kept
 
     def __iter__(self) -> Iterator[Switch]:
         return iter(self._entries)
@@ -87,9 +151,39 @@ class PlanLog:
 
     def add(self, switch: Switch) -> None:
         """Note a switch. One that goes back to the plan before shows that the last was a
-        transient; who caused it is remembered."""
+        transient; whose statistics caused it is remembered."""
         last = next((s for s in reversed(self._entries) if s.subject == switch.subject), None)
         if last and last.old == switch.new and switch.epoch - last.epoch <= TRANSIENT_EPOCHS:
             self.transients[last.pair] += 1
         self._entries.append(switch)
         self.count += 1
+        self.changed()
+
+    def consider(self, found: Considered) -> None:
+        """Note what was compared, unless it is what was compared last, with the same outcome."""
+        last = next((c for c in reversed(self.considered) if c.subject == found.subject), None)
+        if last is not None and _alike(last, found):
+            return
+        self.considered.append(found)
+        self.changed()
+
+    def changed(self) -> None:
+        """An entry is new, or not what it was."""
+        self._kept = None
+
+    def kept(self) -> Mapping[str, Any]:
+        """The end of the log as JSON, to go on with after a restart; the same value as long as
+        nothing has changed."""
+        if self._kept is None:
+            self._kept = {
+                "count": self.count,
+                "switches": [s.to_dict() for s in list(self._entries)[-LOG_KEPT:]],
+                "considered": [c.to_dict() for c in list(self.considered)[-LOG_KEPT:]],
+            }
+        return self._kept
+
+
+def _alike(one: Considered, other: Considered) -> bool:
+    """Whether the same plans were compared with the same outcome, and none was switched to."""
+    same = [p for p, _ in one.plans] == [p for p, _ in other.plans]
+    return same and one.outcome == other.outcome != SWITCHED

@@ -1,71 +1,108 @@
-"""The Profiler: keeps exactly the statistics that somebody asked for."""
+"""The Profiler: keeps exactly the statistics that were asked for, and announces their changes.
+
+What tasks have seen reaches the adaptive loop through `record` and nowhere else; what the loop
+decides by, it reads from the statistics that `ask` returned.
+"""
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from thalweg.adapt.constants import CHANGE, STATISTIC_EPOCHS
 from thalweg.adapt.estimates import Estimate, share
 
 Key = tuple[str, ...]
 """What a statistic is about, from the general to the particular, and its name last."""
+Change = tuple[Estimate, Estimate]
+"""What a statistic was when it was last announced, and what it is now."""
 Notified = Callable[[Key, Estimate, Estimate], None]
 
 
+class Statistic(Protocol):
+    """Something that is estimated from what tasks see."""
+
+    def observe(self, *seen: Any) -> Change | None:
+        """Take in an observation; what has changed by it, if that is significant."""
+        ...
+
+
 @dataclass(slots=True)
-class _Share:
+class Share:
     """Parts of wholes over the last epochs, and the estimate that was last announced."""
 
     recent: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=STATISTIC_EPOCHS))
     announced: Estimate | None = None
 
+    def observe(self, part: int, whole: int) -> Change | None:
+        """What an epoch has shown: `part` of `whole`."""
+        if not whole:
+            return None
+        self.recent.append((part, whole))
+        now, before = share(part, whole), self.announced
+        if before is None:
+            self.announced = now
+        elif abs(now.value - before.value) > max(CHANGE, now.margin + before.margin):
+            self.announced = now
+            return before, now
+        return None
+
     def estimate(self) -> Estimate:
         return share(sum(p for p, _ in self.recent), sum(w for _, w in self.recent))
 
 
+@dataclass(slots=True)
+class _Kept:
+    """A statistic, how many asked for it, and who is told of its changes."""
+
+    statistic: Statistic
+    askers: int = 0
+    notified: list[Notified] = field(default_factory=list)
+
+
 class Profiler:
-    """Probabilities estimated from counts, by key; what nobody asked for is not kept."""
+    """Statistics by key; what nobody asked for is not kept."""
 
     def __init__(self) -> None:
-        self._asked: Counter[Key] = Counter()
-        self._shares: dict[Key, _Share] = {}
-        self._notified: dict[Key, list[Notified]] = {}
+        self._kept: dict[Key, _Kept] = {}
 
-    def ask(self, key: Key, notified: Notified | None = None) -> None:
-        """Keep a statistic; `notified` is called when it has changed significantly."""
-        self._asked[key] += 1
-        self._shares.setdefault(key, _Share())
+    def ask(
+        self, key: Key, notified: Notified | None = None, statistic: Statistic | None = None
+    ) -> Statistic:
+        """Keep a statistic, by default a share; `notified` is called when it has changed
+        significantly."""
+        found = self._kept.get(key)
+        if found is None:
+            found = self._kept[key] = _Kept(Share() if statistic is None else statistic)
+        found.askers += 1
         if notified is not None:
-            self._notified.setdefault(key, []).append(notified)
+            found.notified.append(notified)
+        return found.statistic
 
     def release(self, key: Key) -> None:
         """One asker fewer; without any the statistic is forgotten."""
-        self._asked[key] -= 1
-        if self._asked[key] <= 0:
-            del self._asked[key]
-            del self._shares[key]
-            self._notified.pop(key, None)
+        self._kept[key].askers -= 1
+        if self._kept[key].askers <= 0:
+            del self._kept[key]
 
     @property
     def kept(self) -> frozenset[Key]:
-        return frozenset(self._shares)
+        return frozenset(self._kept)
 
-    def record(self, key: Key, part: int, whole: int) -> None:
-        """What an epoch has shown: `part` of `whole`."""
-        found = self._shares.get(key)
-        if found is None or not whole:
+    def record(self, key: Key, *seen: Any) -> None:
+        """What tasks have seen."""
+        found = self._kept.get(key)
+        if found is None:
             return
-        found.recent.append((part, whole))
-        now = share(part, whole)
-        before = found.announced
-        if before is None:
-            found.announced = now
-        elif abs(now.value - before.value) > max(CHANGE, now.margin + before.margin):
-            found.announced = now
-            for notified in self._notified.get(key, ()):
-                notified(key, before, now)
+        change = found.statistic.observe(*seen)
+        if change is not None:
+            for notified in found.notified:
+                notified(key, *change)
 
     def estimate(self, key: Key) -> Estimate:
-        return self._shares[key].estimate()
+        """Of a share."""
+        found = self._kept[key].statistic
+        assert isinstance(found, Share)
+        return found.estimate()

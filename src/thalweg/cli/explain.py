@@ -15,6 +15,7 @@ from thalweg.cli.script import placed_in, read_script
 from thalweg.errors import ConfigError
 from thalweg.exec.expressions import UserFunction
 from thalweg.exec.jobs import Job, Result
+from thalweg.features import LANGUAGE
 from thalweg.instants import format_duration
 from thalweg.plan.catalog import SourceSpec, StreamDef, TableDef
 from thalweg.plan.logical import Schema
@@ -71,7 +72,7 @@ def explain_script(path: Path, console: Console | None = None) -> None:
     console = console or Console(highlight=False)
     session = plan_session()
     with placed_in(script):
-        for statement in parse(script):
+        for statement in parse(script, LANGUAGE):
             show(session.run([statement], script), console)
 
 

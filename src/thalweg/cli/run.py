@@ -19,6 +19,7 @@ from thalweg.cli.errors import FAILED, INTERRUPTED, print_error
 from thalweg.cli.explain import plan_session, show
 from thalweg.cli.script import placed_in, read_script
 from thalweg.errors import ConfigError, QueryFailed, SourceError
+from thalweg.features import LANGUAGE
 from thalweg.plan.catalog import REJECTS, SYSSTREAM, StreamDef
 from thalweg.runtime.epoch.coordinator import EpochReport
 from thalweg.runtime.session.session import Query
@@ -52,7 +53,7 @@ def run_script(path: Path, options: Options) -> int:
     _rehearse(script)
     with local_engine(Console(stderr=True), options.master, options.path) as engine:
         with placed_in(script):
-            for statement in parse(script):
+            for statement in parse(script, LANGUAGE):
                 made = engine.session.run([statement], script)
                 if isinstance(made, (str, pa.Table)):
                     show(made, out)
@@ -63,7 +64,7 @@ def _rehearse(script: str) -> None:
     """Refuse what cannot run before Spark is started."""
     session = plan_session()
     with placed_in(script):
-        for statement in parse(script):
+        for statement in parse(script, LANGUAGE):
             session.run([statement], script)
     for stream in session.catalog.streams.values():
         _check_source(stream)

@@ -6,12 +6,16 @@ from dataclasses import replace
 from random import Random
 
 from thalweg.adapt.filters.guards import respected
-from thalweg.adapt.filters.ordering import Order, Ordering, Settings
-from thalweg.adapt.loop import Adaptation
+from thalweg.adapt.filters.ordering import Ordering, Settings
+from thalweg.adapt.filters.watch import FilterWatch
+from thalweg.adapt.joins.pipeline_watch import PipelineWatch
+from thalweg.adapt.joins.tree_watch import TREES
+from thalweg.adapt.watch import Known, WatchKind
 from thalweg.exec.tactics import Observation
 from thalweg.instants import Ints
-from thalweg.plan.conjunctions import Ordered
+from thalweg.plan.conjunctions import orderable
 from thalweg.plan.physical import QueryPlan
+from thalweg.plan.pipelines import orderable_pipelines, pipeline_of
 from thalweg.plan.query import QueryOptions
 from thalweg.plan.relations.block import blocks_of
 from thalweg.plan.subresults import Span, all_spans, compatible, with_spans
@@ -37,27 +41,26 @@ class Restless(Ordering):
         self.current = respected(self.guards, shuffled)
 
 
-class RestlessAdaptation(Adaptation):
+def restless_kinds(seed: int) -> list[WatchKind]:
     """Every conjunction and pipeline of every query is restless, whatever its options say; which
-    subresults are kept is drawn by the runner."""
+    subresults are kept is drawn by the runner. (Guards only keep costs down: no row may depend on
+    them either.)"""
 
-    chooses_caches = False
+    def ordering(count: int, more: int) -> Ordering:
+        return Restless(Settings(count)).fork(seed + more)
 
-    def __init__(self, seed: int, costs: dict[str, float]) -> None:
-        super().__init__(costs)
-        self.seed = seed
+    def filters(plan: QueryPlan, options: QueryOptions, known: Known) -> list[FilterWatch]:
+        return [FilterWatch(c, ordering(len(c.predicates), 0)) for c in orderable(plan)]
 
-    def _ordering(
-        self, conjunction: Ordered, options: QueryOptions, order: Order | None
-    ) -> Ordering:
-        count = len(conjunction.predicates)
-        # guards only keep costs down: no row may depend on them either
-        return Restless(Settings(count), order).fork(self.seed)
+    def pipelines(plan: QueryPlan, options: QueryOptions, known: Known) -> list[PipelineWatch]:
+        if options.joins == "xjoin":
+            return []
+        return [
+            PipelineWatch(plan, which, ordering(len(pipeline_of(plan, which).probes), 1))
+            for which in orderable_pipelines(plan)
+        ]
 
-    def _pipeline_ordering(
-        self, leaves: int, options: QueryOptions, order: Order | None
-    ) -> Ordering:
-        return Restless(Settings(leaves), order).fork(self.seed + 1)
+    return [WatchKind("filters", filters), WatchKind("pipelines", pipelines), TREES]
 
 
 def with_random_subresults(plan: QueryPlan, rng: Random) -> QueryPlan:

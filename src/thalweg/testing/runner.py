@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.adapt.loop import Adaptation
+from thalweg.adapt.adaptation import Adaptation
+from thalweg.features import LANGUAGE
 from thalweg.fluent.streams import Stream, named
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef
 from thalweg.plan.pipelines import Orders
@@ -28,13 +29,13 @@ from thalweg.runtime.settings import Settings
 from thalweg.runtime.sources.pack_rows import IngestPlan, ingest_table
 from thalweg.runtime.sources.python_arguments import Duration, arrow_fields, make_stream, normalized
 from thalweg.runtime.state.open_path import committed_state
-from thalweg.statements import LANGUAGE, Language
+from thalweg.statements import Language
 from thalweg.store import manifest
 from thalweg.store.log import LogEntry, commit_entry
 from thalweg.store.packs import PackCache
 from thalweg.store.storage import MemoryStorage, Storage
 from thalweg.testing.local_executor import LocalExecutor
-from thalweg.testing.restless import RestlessAdaptation, with_random_subresults
+from thalweg.testing.restless import restless_kinds, with_random_subresults
 
 
 class Runner:
@@ -106,7 +107,8 @@ class Runner:
             settings.compact_from = self.gather_from
         adaptation = Adaptation(self.costs)
         if self._random is not None:
-            adaptation = RestlessAdaptation(self._random.randrange(1 << 30), self.costs)
+            kinds = restless_kinds(self._random.randrange(1 << 30))
+            adaptation = Adaptation(self.costs, kinds=kinds)
         return EngineCore(
             self.storage,
             LocalExecutor(PackCache(self.storage)),

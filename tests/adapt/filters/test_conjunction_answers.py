@@ -266,7 +266,7 @@ def test_parts_of_one_between_keep_their_order() -> None:
         "WITH (filters = 'a-greedy', profile = 0.2)"
     )
     made.run()
-    watched = made.core.adaptation.queries[query.name].filters[0]
+    watched = made.core.adaptation.queries[query.name].of("filters")[0]
     assert watched.memory.rows == rows
     counts = query.stats()["counts"]
     asked = counts["evaluations:x BETWEEN 0 AND 2 (part 2)"]

@@ -20,7 +20,9 @@ from thalweg.adapt.filters.ordering import Order, Ordering, Settings, Trigger
 from thalweg.adapt.filters.static import best_order, cost_of
 from thalweg.adapt.filters.sweep import Sweep
 from thalweg.adapt.filters.watch import FilterWatch
+from thalweg.adapt.loop import Loop
 from thalweg.adapt.planlog import KEPT, PENDING, REVERTED, PlanLog, Switch
+from thalweg.adapt.profiler import Profiler
 from thalweg.columns.vector import Vector
 from thalweg.exec.context import TaskContext
 from thalweg.exec.expressions import UserFunction
@@ -47,10 +49,11 @@ class Obedient(Ordering):
             self._adopt(self.wish, Trigger("wish", 0, self.current[0], self.wish[0], 1, 2, 9))
 
 
-def watched(order: Order, injected: bool = True, **changed: Any) -> FilterWatch:
+def watched(order: Order, injected: bool = True, **changed: Any) -> Loop[Order]:
     n = len(order)
     settings = Settings(n, injected=(1.0,) * n if injected else None, **changed)
-    return FilterWatch(Ordered.of(predicates(n)), Obedient(settings, order), PlanLog())
+    watch = FilterWatch(Ordered.of(predicates(n)), Obedient(settings, order))
+    return Loop(watch, ("q",), Profiler(), PlanLog())
 
 
 def slice_of(
@@ -71,15 +74,15 @@ def profiled(seen: Observation, *rows: list[int], passed: int = 0) -> Observatio
     return replace(seen, profile=np.array(rows, np.int8), passed=passed)
 
 
-def switched(watch: FilterWatch, new: Order, reach: float = CHEAP, **how: float) -> Switch:
+def switched(watch: Loop[Order], new: Order, reach: float = CHEAP, **how: float) -> Switch:
     """Some slices, then a switch to another order."""
-    before = slice_of(watch.plan, reach, **how)
+    before = slice_of(watch.watch.choice, reach, **how)
     for _ in range(METER_SLICES):
-        watch.absorb(before, 1)
-    watch.ordering.wish = new
-    (switch,) = watch.absorb(before, 1)
-    watch.ordering.wish = None
-    assert watch.plan == new
+        watch.advance(before, 1)
+    watch.watch.ordering.wish = new
+    (switch,) = watch.advance(before, 1)
+    watch.watch.ordering.wish = None
+    assert watch.watch.choice == new
     return switch
 
 
@@ -96,25 +99,25 @@ def test_a_switch_that_a_guard_forced_is_never_taken_back() -> None:
     """However dear the order is that the guard leaves: there is no way back, and it is no trial."""
     watch = watched((1, 0), **LEARNS)
     for _ in range(METER_SLICES):
-        watch.absorb(slice_of((1, 0), CHEAP), 1)
-    (switch,) = watch.absorb(profiled(slice_of((1, 0), CHEAP), GUARD_SEEN), 1)
+        watch.advance(slice_of((1, 0), CHEAP), 1)
+    (switch,) = watch.advance(profiled(slice_of((1, 0), CHEAP), GUARD_SEEN), 1)
     assert (switch.statistic, switch.outcome) == ("a guard was found", KEPT)
     for order in [(0, 1), (1, 0)] * 4:  # tasks that do not know of the guard yet go on for a while
-        assert not watch.absorb(slice_of(order, DEAR), 2)
-        assert watch.plan == (0, 1)
+        assert not watch.advance(slice_of(order, DEAR), 2)
+        assert watch.watch.choice == (0, 1)
     assert len(watch.log) == 1
-    assert watch.ordering.banned == frozenset()
+    assert watch.watch.ordering.banned == frozenset()
 
 
 def test_a_guard_found_during_a_trial_leaves_no_way_back() -> None:
     """The old order was allowed when it was left, and is not any more when the trial ends."""
     watch = watched((1, 0), **LEARNS)
     switched(watch, (0, 1))
-    watch.absorb(profiled(slice_of((0, 1), DEAR), GUARD_SEEN), 2)
+    watch.advance(profiled(slice_of((0, 1), DEAR), GUARD_SEEN), 2)
     for _ in range(4):
-        watch.absorb(slice_of((0, 1), DEAR), 2)
-    assert watch.plan == (0, 1)
-    assert watch.plan not in watch.ordering.banned
+        watch.advance(slice_of((0, 1), DEAR), 2)
+    assert watch.watch.choice == (0, 1)
+    assert watch.watch.choice not in watch.watch.ordering.banned
     assert [s.new for s in watch.log] == [("f0", "f1")]
 
 
@@ -123,10 +126,10 @@ def test_a_guard_is_obeyed_though_the_only_order_left_is_banned() -> None:
     watch = watched((1, 0), **LEARNS)
     switched(watch, (0, 1))
     for _ in range(-(-REVERT_ROWS // SLICE_ROWS)):
-        watch.absorb(slice_of((0, 1), DEAR), 2)
-    assert watch.plan == (1, 0)
-    watch.absorb(profiled(slice_of((1, 0), CHEAP), GUARD_SEEN), 3)
-    assert allows(watch.ordering.guards, watch.plan)
+        watch.advance(slice_of((0, 1), DEAR), 2)
+    assert watch.watch.choice == (1, 0)
+    watch.advance(profiled(slice_of((1, 0), CHEAP), GUARD_SEEN), 3)
+    assert allows(watch.watch.ordering.guards, watch.watch.choice)
 
 
 # -- hindsight -----------------------------------------------------------------------------------
@@ -231,7 +234,7 @@ def test_sysstream_and_stats_tell_the_order_in_force() -> None:
     assert last == ["b = 1", "a = 1"]
     assert query.stats()["adapt"]["filters"][0]["order"] == last
     assert [p.label for p in query.plan.leaves[0].filters] == last
-    assert made.core.adaptation.orders("q") == [[1, 0]]
+    assert made.core.adaptation.kept("q")["filters: a = 1 AND b = 1"] == [1, 0]
 
 
 def test_switches_from_before_anybody_read_are_not_published() -> None:
@@ -364,12 +367,12 @@ def test_slices_much_shorter_or_of_another_order_do_not_judge_a_trial() -> None:
     switch = switched(watch, (1, 0))
     short = SLICE_ROWS // 2 - 1
     for _ in range(3 * REVERT_ROWS // short):
-        assert not watch.absorb(slice_of((1, 0), DEAR, short), 2)
-        assert not watch.absorb(slice_of((0, 1), DEAR), 2)
-    assert (switch.outcome, watch.plan) == (PENDING, (1, 0))
+        assert not watch.advance(slice_of((1, 0), DEAR, short), 2)
+        assert not watch.advance(slice_of((0, 1), DEAR), 2)
+    assert (switch.outcome, watch.watch.choice) == (PENDING, (1, 0))
     for _ in range(REVERT_ROWS // (SLICE_ROWS // 2)):
-        watch.absorb(slice_of((1, 0), DEAR, SLICE_ROWS // 2), 2)
-    assert (switch.outcome, watch.plan) == (REVERTED, (0, 1))
+        watch.advance(slice_of((1, 0), DEAR, SLICE_ROWS // 2), 2)
+    assert (switch.outcome, watch.watch.choice) == (REVERTED, (0, 1))
 
 
 def test_a_switch_that_costs_more_is_reverted_and_banned_after_enough_rows() -> None:
@@ -378,20 +381,20 @@ def test_a_switch_that_costs_more_is_reverted_and_banned_after_enough_rows() -> 
     dear: Order = (2, 1, 0)
     switch = switched(watch, dear)
     for rows in (SLICE_ROWS, REVERT_ROWS - SLICE_ROWS - 1):
-        assert not watch.absorb(slice_of(dear, DEAR, rows), 2)
-    assert (switch.outcome, watch.plan) == (PENDING, dear)
-    (back,) = watch.absorb(slice_of(dear, DEAR), 2)
+        assert not watch.advance(slice_of(dear, DEAR, rows), 2)
+    assert (switch.outcome, watch.watch.choice) == (PENDING, dear)
+    (back,) = watch.advance(slice_of(dear, DEAR), 2)
     assert switch.outcome == REVERTED
     assert (back.old, back.new) == (switch.new, switch.old)
-    assert watch.plan == (0, 1, 2)
-    watch.ordering.wish = dear
+    assert watch.watch.choice == (0, 1, 2)
+    watch.watch.ordering.wish = dear
     for _ in range(BAN_SLICES - 1):
-        assert not watch.absorb(slice_of((0, 1, 2), CHEAP), 3)
-    watch.ordering.wish = (1, 0, 2)
-    assert watch.absorb(slice_of((0, 1, 2), CHEAP), 3)
-    watch.ordering.wish = dear
-    assert watch.absorb(slice_of((1, 0, 2), CHEAP), 4)
-    assert watch.plan == dear
+        assert not watch.advance(slice_of((0, 1, 2), CHEAP), 3)
+    watch.watch.ordering.wish = (1, 0, 2)
+    assert watch.advance(slice_of((0, 1, 2), CHEAP), 3)
+    watch.watch.ordering.wish = dear
+    assert watch.advance(slice_of((1, 0, 2), CHEAP), 4)
+    assert watch.watch.choice == dear
 
 
 @pytest.mark.parametrize(
@@ -406,9 +409,9 @@ def test_time_and_evaluations_have_to_agree_against_a_switch(
     watch = watched((0, 1), injected=False)
     switch = switched(watch, (1, 0), 0.5, seconds=1e-5)
     for _ in range(REVERT_ROWS // SLICE_ROWS):
-        watch.absorb(slice_of((1, 0), reach, seconds=1e-5 * slower), 2)
+        watch.advance(slice_of((1, 0), reach, seconds=1e-5 * slower), 2)
     assert switch.outcome == outcome
-    assert watch.plan == ((0, 1) if outcome == REVERTED else (1, 0))
+    assert watch.watch.choice == ((0, 1) if outcome == REVERTED else (1, 0))
 
 
 # -- who is profiled -----------------------------------------------------------------------------

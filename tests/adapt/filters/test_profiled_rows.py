@@ -27,7 +27,7 @@ def test_nothing_piles_up_where_nothing_is_sampled() -> None:
     made.stream("s", pa.table({"x": range(300), "ts": stamps(range(300))}))
     query = made.query("SELECT x FROM s WHERE x > 1 AND x < 9 WITH (filters = 'fixed')")
     made.run()
-    watched = made.core.adaptation.queries[query.name].filters[0]
+    watched = made.core.adaptation.queries[query.name].of("filters")[0]
     assert watched.memory._fresh == []
 
 

@@ -29,7 +29,7 @@ def tried(before: list[float], after: list[float], now: float = 2.0) -> tuple[Sw
     trial, made = CacheTrial(), switch()
     for each in before:
         trial.saw(epoch(each))
-    trial.begin(made, OLD)
+    trial.begin(made, OLD, ())
     failed = False
     for each in after:
         trial.saw(epoch(each))
@@ -78,9 +78,9 @@ def test_a_change_in_the_midst_of_a_trial_ends_it() -> None:
     trial, first, second = CacheTrial(), switch(), switch()
     for _ in range(TRIAL_EPOCHS):
         trial.saw(epoch(1.0))
-    trial.begin(first, OLD)
+    trial.begin(first, OLD, ())
     assert first.outcome == PENDING
-    trial.begin(second, ())
+    trial.begin(second, (), OLD)
     assert (first.outcome, second.outcome) == (KEPT, KEPT)
 
 
@@ -88,7 +88,7 @@ def test_profiling_is_not_held_against_a_change() -> None:
     trial, made = CacheTrial(), switch()
     for _ in range(TRIAL_EPOCHS):
         trial.saw(epoch(1.0))
-    trial.begin(made, OLD)
+    trial.begin(made, OLD, ())
     for _ in range(COLD_EPOCHS + TRIAL_EPOCHS):
         trial.saw(epoch(1.0, profiling=500.0))
     assert not trial.has_failed(lambda _: None)

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 from thalweg.adapt.joins.caching import CacheWatch
-from thalweg.adapt.joins.calibration import UNITS, JoinCosts, calibrated
+from thalweg.adapt.joins.calibration import calibrated
 from thalweg.adapt.joins.costs import benefit, upkeep
 from thalweg.adapt.joins.estimators import NewKeyShare
+from thalweg.adapt.operation_costs import UNITS, JoinCosts
 from thalweg.plan.pipelines import Orders
 from thalweg.plan.subresults import Span, with_spans
 from thalweg.runtime.session.session import Query
@@ -80,7 +81,7 @@ def rows(query: Query) -> list[str]:
 
 
 def watch_of(runner: Runner) -> CacheWatch:
-    (found,) = runner.core.adaptation.queries["q"].caches
+    (found,) = runner.core.adaptation.queries["q"].of("caches")
     return found
 
 
@@ -102,15 +103,14 @@ def test_a_cache_that_pays_is_used() -> None:
 
 def test_a_cache_that_makes_rows_slower_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever was estimated: what rows take decides, and it is not tried again soon."""
-    real = CacheWatch.saw
 
-    def slower(self: CacheWatch, seen: Any) -> None:
+    def slower(self: CacheWatch, seen: Any) -> Any:
         for one in seen:
             one.seconds = (3.0 if self.states.used else 1.0) * sum(one.rows.values())
             one.profiling = 0.0
-        real(self, seen)
+        return [seen]
 
-    monkeypatch.setattr(CacheWatch, "saw", slower)
+    monkeypatch.setattr(CacheWatch, "portions", slower)
     monkeypatch.setattr("thalweg.adapt.joins.caching.calibrated", lambda: UNITS)
     rates = {**MANY_PROBES, "r": lambda epoch: 50 if epoch < 8 else 2_000}
     plain, _, _ = run(rates, "mjoin", epochs=40)
@@ -218,7 +218,7 @@ def test_a_fault_in_adapting_stops_no_query(monkeypatch: pytest.MonkeyPatch) -> 
     def broken(self: CacheWatch, *_: object) -> bool:
         raise ZeroDivisionError("made up")
 
-    monkeypatch.setattr(CacheWatch, "absorb", broken)
+    monkeypatch.setattr(CacheWatch, "observe", broken)
     monkeypatch.setattr(Runner, "strict", False)
     query, _, _ = run(MANY_PROBES, "cached", epochs=6)
     assert rows(query) == rows(plain)

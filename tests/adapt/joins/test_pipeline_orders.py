@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.adapt.joins.calibration import UNITS
+from thalweg.adapt.operation_costs import UNITS
 from thalweg.plan.pipelines import PipelineOf, pipeline_of
 from thalweg.runtime.session.session import Query
 from thalweg.testing.runner import Runner
@@ -75,7 +75,7 @@ def test_an_order_survives_a_restart() -> None:
     """What was learned is kept with the query."""
     query, _ = run(restarts=(6,))
     again = [s for s in query.plan_log if s.subject == "Δr"]
-    assert [s.new[0] for s in again] == ["s"]  # only the change itself had to be learned
+    assert [s.new[0] for s in again] == ["u", "s"]  # each was learned once, and is remembered
 
 
 def test_explain_tells_pipelines() -> None:

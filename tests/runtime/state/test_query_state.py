@@ -37,7 +37,7 @@ def whole() -> QueryState:
     return QueryState(
         Definition(
             "SELECT 1", "SELECT 0", {"filters": "fixed"}, "schema", ("s",), "p", "auto",
-            ((1, 0), (2, 1, 0)), FILTERS, "v",
+            {"filters: a AND b": [1, 0]}, FILTERS, "v",
         ),
         Lifecycle(PAUSED, "why"),
         HistoryStart(7, {"s": 5}, {"s": 2}, 11, True),

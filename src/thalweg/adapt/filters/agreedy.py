@@ -39,16 +39,8 @@ class AGreedy(Windowed):
         )  # fmt: skip
         rows = self.window.rows()
         self.matrix.repair(position, rows, costs)
-        repaired = tuple(self.matrix.order)
-        if not self._gains(repaired) or not self._adopt(repaired, trigger):
+        if not self._adopt(tuple(self.matrix.order), trigger):
             self.matrix.recount(rows, self.current)
-
-    def _gains(self, order: Order) -> bool:
-        """Whether it is worth changing the order for."""
-        before, after = self.predicted(tuple(self.current)), self.predicted(order)
-        if not self.settings.gain or before is None or after is None:
-            return True
-        return after <= (1 - self.settings.gain) * before
 
     def _restart(self) -> None:
         self.matrix.guards = self.guards

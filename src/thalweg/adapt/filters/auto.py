@@ -227,3 +227,8 @@ class Auto(AGreedy):
     def _restart(self) -> None:
         super()._restart()
         self._settle_again()
+
+    def refuse(self) -> None:
+        super().refuse()
+        if self.sweep is not None and self.sweep.current != self.current:
+            self.sweep.force(tuple(self.current))

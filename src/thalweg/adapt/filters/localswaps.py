@@ -80,10 +80,16 @@ class LocalSwaps(Ordering):
                 "drops per cost of neighbours", i, self.current[i], self.current[i + 1],
                 float(had[i]), float(has[i]), int(counted[i]),
             )  # fmt: skip
+            old = list(self.current)
             if not self._adopt(tuple(order), trigger):
                 return
-            self.since[max(i - 1, 0) : i + 2] = self.seen
+            self._taken(old)
             own, rival = self._counts()
+
+    def _taken(self, old: list[int]) -> None:
+        """Pairs that a swap touches begin to count anew."""
+        i = next(i for i, number in enumerate(old) if number != self.current[i])
+        self.since[max(i - 1, 0) : i + 2] = self.seen
 
     def _restart(self) -> None:
         self.positions = np.empty(0, np.int64)

@@ -33,7 +33,7 @@ class Settings:
     """What an ordering is made for: how many predicates, which of them guard others, and how
     eagerly it looks. `learns` says per predicate whether errors may reveal further guards;
     `injected` are costs per row that replace measured ones; `alike` says how far these are believed
-    to be the same. `gain` is the part of a row's cost below which an order is not changed."""
+    to be the same."""
 
     predicates: int
     guards: Guards = ()
@@ -44,7 +44,6 @@ class Settings:
     alpha: float = ALPHA
     evidence: int = EVIDENCE
     alike: int = 0
-    gain: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.guards:
@@ -72,13 +71,11 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class Reorder:
-    """One change of order; `predicted` are the costs per row of the old and the new order by the
-    profile at that moment, where the ordering keeps one."""
+    """One change of order."""
 
     old: Order
     new: Order
     trigger: Trigger
-    predicted: tuple[float, float] | None = None
 
 
 @dataclass(slots=True)
@@ -97,7 +94,11 @@ class Overhead:
 
 
 class Ordering:
-    """Base of all orderings; on its own it keeps the order it was given (`fixed`)."""
+    """Base of all orderings; on its own it keeps the order it was given (`fixed`).
+
+    It changes its order by itself, as a task needs between slices, or `proposes` the change and
+    leaves it to the driver's loop to `take` it.
+    """
 
     name = "fixed"
 
@@ -109,6 +110,8 @@ class Ordering:
         self.costs = CostBook(settings.predicates, settings.injected, settings.alike)
         self.rate = settings.rate if self.profiles else 0.0
         self.switches: list[Reorder] = []
+        self.proposals: list[Reorder] = []
+        self.proposes = False
         self.banned: frozenset[Order] = frozenset()
         self.overhead = Overhead()
         self._row_seconds = 0.0
@@ -149,17 +152,28 @@ class Ordering:
 
     def fork(self, seed: int) -> Ordering:
         """A copy for one task, which samples by its own seed."""
-        same = (self.settings, self.guards, self.banned, self._random, self.switches)
-        copy = deepcopy(self, {id(one): one for one in same})  # values, or replaced below
+        own = (self._random, self.switches, self.proposals)  # replaced below
+        same = (self.settings, self.guards, self.banned, *own)
+        copy = deepcopy(self, {id(one): one for one in same})
         copy._random = np.random.default_rng(seed)
-        copy.switches = []
+        copy.switches, copy.proposals, copy.proposes = [], [], False
         copy.overhead = Overhead()
         return copy
 
     def force(self, order: Order) -> None:
-        """Take another order, whatever the statistics say (reverts, known plans, tests)."""
+        """Take another order, whatever the statistics say (reverts, restarts, tests)."""
+        self.proposals = []
         self.current = respected(self.guards, list(order))
         self._restart()
+
+    def take(self, order: Order) -> None:
+        """Do as was proposed."""
+        old, self.current, self.proposals = self.current, list(order), []
+        self._taken(old)
+
+    def refuse(self) -> None:
+        """The order stays, whatever was proposed."""
+        self.proposals = []
 
     def predicted(self, order: Order) -> float | None:
         """Cost per row of an order by the present profile, if there is one."""
@@ -173,16 +187,25 @@ class Ordering:
     def _restart(self) -> None:
         """The order was changed from outside: forget what depended on it."""
 
+    def _taken(self, old: list[int]) -> None:
+        """A proposal was followed: forget what depended on the old order."""
+        self._restart()
+
     def _adopt(self, new: Order, trigger: Trigger) -> bool:
-        """Switch, unless the plan log has banned the order."""
-        old = tuple(self.current)
-        if new == old or new in self.banned:
+        """Switch, or propose it, unless the order is banned; whether the order is another one
+        now."""
+        if new == tuple(self.current):
             return False
-        before, after = self.predicted(old), self.predicted(new)
-        costs = None if before is None or after is None else (before, after)
-        self.current = list(new)
-        self.switches.append(Reorder(old, new, trigger, costs))
+        if self.proposes:
+            self.proposals.append(Reorder(tuple(self.current), new, trigger))
+        if self.proposes or new in self.banned:
+            return False
+        self._change(new, trigger)
         return True
+
+    def _change(self, new: Order, trigger: Trigger) -> None:
+        self.switches.append(Reorder(tuple(self.current), new, trigger))
+        self.current = list(new)
 
     def _learn_guards(self, seen: Observation) -> None:
         found = learned(self.guards, seen.profile, self.settings.learns)
@@ -194,7 +217,8 @@ class Ordering:
         moved = next((i for i, number in enumerate(order) if number != self.current[i]), 0)
         trigger = Trigger("a guard was found", moved, self.current[moved], order[moved], 0, 0, 1)
         self.banned -= {order}  # no ban weighs more than a guard
-        self._adopt(order, trigger)
+        if order != tuple(self.current):
+            self._change(order, trigger)
         self._restart()
 
 

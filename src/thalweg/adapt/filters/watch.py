@@ -3,261 +3,241 @@ the leaves that a pipeline probes."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from thalweg.adapt.constants import (
-    BAN_SLICES,
-    LEAST_ALPHA,
-    METER_SLICES,
-    REVERT_MARGIN,
-    REVERT_ROWS,
-    TRANSIENT_ALPHA,
-)
-from thalweg.adapt.filters.guards import allows
+from thalweg.adapt.constants import BAN_SLICES, LEAST_ALPHA, TRANSIENT_ALPHA
+from thalweg.adapt.filters.catalog import make_ordering, usual_settings
 from thalweg.adapt.filters.hindsight import Hindsight, Memory
-from thalweg.adapt.filters.ordering import Fork, Order, Ordering, Reorder
+from thalweg.adapt.filters.ordering import Fork, Order, Ordering, Reorder, Settings
 from thalweg.adapt.filters.static import greedy_order
-from thalweg.adapt.planlog import KEPT, PENDING, REVERTED, PlanLog, Switch
-from thalweg.adapt.reoptimizer import Reoptimizer
-from thalweg.exec.tactics import Observation, PipelineTactic, Subject, Tactic
-from thalweg.plan.conjunctions import Ordered, reordered
+from thalweg.adapt.filters.trial import OrderTrial
+from thalweg.adapt.planlog import Reason, Switch
+from thalweg.adapt.profiler import Key, Statistic
+from thalweg.adapt.watch import Candidate, Known, Watch, WatchKind, WatchProfiler
+from thalweg.exec.tactics import Observation, Subject
+from thalweg.plan.conjunctions import Ordered, orderable, reordered
 from thalweg.plan.physical import QueryPlan
+from thalweg.plan.query import QueryOptions
+
+SELECTIVITY = "selectivity"
+PROFILE = "profile"
 
 
-class OrderWatch(Reoptimizer[Order]):
-    """The Re-optimizer of one order.
+class OrderWatch(Watch[Order]):
+    """Any order. The ordering runs in tasks, as forks, and adapts there between slices. Here the
+    same observations are taken in again, in one sequence, so that what all tasks have seen decides
+    with which order the next epoch begins."""
 
-    The ordering runs in tasks, as forks, and adapts there between slices. Here the same
-    observations are taken in again, in one sequence, so that what all tasks have seen decides with
-    which order the next epoch begins. A switch is judged by what rows cost after it against what
-    the old order would have cost by then, and reverted if that was less.
-    """
+    ban = BAN_SLICES
 
     def __init__(
-        self, what: Subject, subject: str, texts: tuple[str, ...], ordering: Ordering, log: PlanLog
+        self, what: Subject, subject: str, title: str, texts: tuple[str, ...], ordering: Ordering
     ) -> None:
-        self.what = what
+        super().__init__(what, subject, OrderTrial(ordering))
+        ordering.proposes = True
+        self.title = title
         self.ordering = ordering
-        self.log = log
         self.memory = Memory(len(texts))
         self.texts = texts
-        self.subject = subject
         self.seconds = 0.0
         """What it has taken, profiling left out."""
-        self._recent: list[tuple[float, Observation]] = []
-        self._trial: _Trial | None = None
-        self._banned: dict[Order, int] = {}
         self._alpha = ordering.settings.alpha
-
-    @property
-    def plan(self) -> Order:
-        return tuple(self.ordering.order)
-
-    @abstractmethod
-    def tactic(self, seed: int) -> Tactic | PipelineTactic:
-        """What one task is sent of it."""
-
-    @abstractmethod
-    def applied(self, plan: QueryPlan) -> QueryPlan:
-        """A query's plan with this order in it."""
 
     def name_of(self, number: int) -> str:
         """What statistics about one of those ordered are filed under."""
         return self.texts[number]
 
-    def candidates(self) -> Sequence[Order]:
-        window = getattr(self.ordering, "window", None)
-        if window is None or not len(window):
-            return [self.plan]
-        greedy = greedy_order(window.rows(), self.ordering.costs.per_row, self.ordering.guards)
-        return list(dict.fromkeys([self.plan, greedy]))
+    def statistics(self) -> Mapping[Key, Statistic | None]:
+        asked: dict[Key, Statistic | None] = {(PROFILE,): self.ordering}
+        return asked | {(self.name_of(i), SELECTIVITY): None for i in range(len(self.texts))}
 
-    def cost(self, plan: Order) -> float | None:
-        return self.ordering.predicted(plan)
+    def portions(self, seen: Sequence[Observation]) -> Sequence[Observation]:
+        return seen
 
-    def absorb(self, seen: Observation, epoch: int) -> Sequence[Switch]:
-        self.memory.add(seen)
-        self.seconds += float(seen.seconds.sum())
-        self._measure(seen)
-        self._age_bans()
-        self.ordering.observe(seen)
-        found = [self._log(reorder, epoch) for reorder in self.ordering.switches]
+    def observe(
+        self, portion: Observation, profiler: WatchProfiler
+    ) -> Sequence[tuple[Switch, Order]]:
+        self.memory.add(portion)
+        self.seconds += float(portion.seconds.sum())
+        profiler.record((PROFILE,), portion)
+        forced = [(self._forced(r), r.old) for r in self.ordering.switches]
         self.ordering.switches.clear()
-        return found + self._judge_trial(epoch)
+        return forced
+
+    def end_epoch(self, seen: Sequence[Observation], profiler: WatchProfiler) -> None:
+        """Selectivities as execution shows them: each at its place in the order."""
+        if not seen:
+            return
+        self.memory.end_epoch()
+        asked = np.sum([o.evaluated for o in seen], axis=0)
+        left = np.zeros(len(self.texts), np.int64)
+        for one in seen:
+            for position, number in enumerate(one.order):
+                left[number] += one.survivors[position] if one.evaluated[number] else 0
+        for i in range(len(self.texts)):
+            profiler.record((self.name_of(i), SELECTIVITY), int(left[i]), int(asked[i]))
+
+    # -- what to do --------------------------------------------------------------------------
+
+    @property
+    def choice(self) -> Order:
+        return tuple(self.ordering.order)
+
+    def candidates(self, compare: bool) -> Sequence[Candidate[Order]]:
+        proposed = [Candidate(p.new, _reason(self.texts, p)) for p in self.ordering.proposals]
+        found = [Candidate(self.choice), *proposed]
+        window = getattr(self.ordering, "window", None)
+        if compare and window is not None and len(window):
+            guards, costs = self.ordering.guards, self.ordering.costs.per_row
+            greedy = greedy_order(window.rows(), costs, guards)
+            if all(greedy != c.choice for c in found):
+                found.append(Candidate(greedy))
+        return found
+
+    def cost(self, choice: Order) -> float | None:
+        return self.ordering.predicted(choice)
+
+    def take(self, choice: Order) -> None:
+        self.ordering.take(choice)
+
+    def refuse(self) -> None:
+        self.ordering.refuse()
+
+    def go_back(self, choice: Order) -> None:
+        self.ordering.force(choice)
+
+    def avoid(self, banned: frozenset[Order]) -> None:
+        self.ordering.banned = banned
+
+    def unsettled(self) -> None:
+        """Ratios have to differ by more for a switch."""
+        settings = self.ordering.settings
+        alpha = max(settings.alpha * TRANSIENT_ALPHA, LEAST_ALPHA)
+        self.ordering.settings = replace(settings, alpha=alpha)
+
+    def settled(self) -> None:
+        settings = self.ordering.settings
+        alpha = min(settings.alpha / TRANSIENT_ALPHA, self._alpha)
+        self.ordering.settings = replace(settings, alpha=alpha)
+
+    # -- what others are told ----------------------------------------------------------------
+
+    def shown(self, choice: Order) -> tuple[str, ...]:
+        return tuple(self.texts[i] for i in choice)
+
+    def kept(self) -> list[int]:
+        return list(self.choice)
+
+    def resume(self, kept: Any) -> None:
+        if self.ordering.name != "fixed" and sorted(kept) == list(range(len(self.texts))):
+            self.ordering.force(tuple(kept))
 
     def hindsight(self) -> Hindsight | None:
         """What would the best static order have cost?"""
         return self.memory.judged(self.ordering.costs.per_row, self.ordering.guards)
 
-    # -- measuring ---------------------------------------------------------------------------
+    def _forced(self, reorder: Reorder) -> Switch:
+        """A change that a guard has forced."""
+        why, shown = _reason(self.texts, reorder), (reorder.old, reorder.new)
+        return Switch.because(why, 0, self.subject, *map(self.shown, shown))
 
-    def measured(self, seen: Observation) -> float:
-        """What the rows of a slice cost in all: seconds, or units of injected costs."""
-        if self.ordering.settings.injected is not None:
-            return self.ordering.costs.total(seen.evaluated)
-        return float(seen.seconds.sum())
+    def report(self, profiler: WatchProfiler) -> list[dict[str, Any]]:
+        ordering, hindsight = self.ordering, self.hindsight()
+        spent = ordering.overhead
+        best = None if hindsight is None else list(self.shown(hindsight.order))
+        return [
+            {
+                "ordering": ordering.name,
+                "seconds": self.seconds,
+                "order": list(self.shown(self.choice)),
+                "profile_rate": ordering.rate,
+                "costs": self._costs(),
+                "selectivities": {
+                    t: profiler.estimate((self.name_of(i), SELECTIVITY))
+                    for i, t in enumerate(self.texts)
+                },
+                "overhead": {
+                    "profile": spent.profile,
+                    "window": spent.window,
+                    "matrix": spent.matrix,
+                    "repair": spent.repair,
+                    "extra_evaluations": spent.extra,
+                },
+                "return_on_adapting": None if hindsight is None else hindsight.gain,
+                "best_static_order": best,
+            }
+        ]
 
-    def _measure(self, seen: Observation) -> None:
-        cost = self.measured(seen)
-        if self._trial is not None and self._trial.judges(seen):
-            self._trial.after.add(cost, seen)
-        if seen.order == self.plan:
-            self._recent = [*self._recent[-METER_SLICES + 1 :], (cost, seen)]
-
-    def _before(self) -> _Meter:
-        """What the last slices under this order took."""
-        meter = _Meter(len(self.texts))
-        for cost, seen in self._recent:
-            meter.add(cost, seen)
-        return meter
-
-    # -- switches ----------------------------------------------------------------------------
-
-    def _log(self, reorder: Reorder, epoch: int) -> Switch:
-        why, before = reorder.trigger, self._before()
-        switch = Switch(
-            epoch,
-            self.subject,
-            tuple(self.texts[i] for i in reorder.old),
-            tuple(self.texts[i] for i in reorder.new),
-            why.statistic,
-            self.texts[why.incumbent],
-            self.texts[why.challenger],
-            why.had,
-            why.has,
-            why.evidence,
-            reorder.predicted,
-            before.cost_per_row,
+    def lines(self, profiler: WatchProfiler) -> list[str]:
+        ordering = self.ordering
+        rate = f"{ordering.rate:.2%} of the rows profiled"
+        lines = [f"adaptive: {self.title} by {ordering.name}, {rate}"]
+        unit = "" if ordering.settings.injected is not None else " s"
+        for number in self.choice:
+            passing = profiler.estimate((self.name_of(number), SELECTIVITY))
+            shown = f"passes {passing} of the rows it is asked (estimate)"
+            cost = f"{ordering.costs.per_row[number]:.3g}{unit} a row"
+            guards = ", ".join(self.texts[g] for g in sorted(ordering.guards[number]))
+            behind = f", behind {guards}" if guards else ""
+            shown = shown if passing.count else "new"
+            lines.append(f"  {self.texts[number]}: {shown}, {cost}{behind}")
+        spent = ordering.overhead
+        lines.append(
+            f"  overhead: profile {spent.profile:.3g} s ({spent.extra} evaluations), window "
+            f"{spent.window:.3g} s, matrix {spent.matrix:.3g} s, repair {spent.repair:.3g} s"
         )
-        self._close_trial(KEPT)
-        self.log.add(switch)
-        self._damp(switch)
-        if switch.before is None or not allows(self.ordering.guards, reorder.old):
-            switch.outcome = KEPT  # nothing to compare with, or no way back
-        else:
-            self._trial = _Trial(switch, reorder, before, len(self._recent))
-        self._recent = []
-        return switch
+        hindsight = self.hindsight()
+        if hindsight is not None:
+            best = " → ".join(self.shown(hindsight.order))
+            gain = f"{hindsight.gain:.3f} (estimate; best static order: {best})"
+            lines.append(f"  return on adapting: {gain}")
+        return lines
 
-    def _damp(self, switch: Switch) -> None:
-        """After a pair caused transients before, ratios have to differ by more for a switch."""
-        times = self.log.transients[switch.pair]
-        if times:
-            self._set_alpha(max(self.ordering.settings.alpha * TRANSIENT_ALPHA, LEAST_ALPHA))
+    def _costs(self) -> dict[str, float]:
+        return dict(zip(self.texts, self.ordering.costs.per_row.tolist(), strict=True))
 
-    def _set_alpha(self, alpha: float) -> None:
-        self.ordering.settings = replace(self.ordering.settings, alpha=alpha)
 
-    def _judge_trial(self, epoch: int) -> list[Switch]:
-        trial = self._trial
-        if trial is None or trial.after.rows < REVERT_ROWS:
-            return []
-        trial.switch.after = trial.after.cost_per_row
-        no_way_back = trial.new != self.plan or not allows(self.ordering.guards, trial.old)
-        if no_way_back or self._pays(trial):
-            self._close_trial(KEPT)
-            alpha = self.ordering.settings.alpha  # a switch that paid: less caution is needed
-            self._set_alpha(min(alpha / TRANSIENT_ALPHA, self._alpha))
-            return []
-        trial.switch.outcome = REVERTED
-        self._trial = None
-        self._ban(trial.new)
-        self.ordering.force(trial.old)
-        back = Switch(
-            epoch, self.subject, trial.switch.new, trial.switch.old, "measured cost per row",
-            trial.switch.challenger, trial.switch.incumbent, trial.switch.after or 0.0,
-            trial.switch.before or 0.0, 0, outcome=KEPT,
-        )  # fmt: skip
-        self.log.add(back)
-        self._recent = []
-        return [back]
-
-    def _pays(self, trial: _Trial) -> bool:
-        """Whether a row costs no more than it would by now under the old order: than it did,
-        moved as far as the profile says that statistics have moved. Time alone is no witness
-        against a switch on a busy machine: the evaluations, at like costs, have to agree."""
-        limit = REVERT_MARGIN * self._moved(trial)
-        costs = self.ordering.costs.per_row
-        took = (trial.after.cost_per_row or 0.0) > limit * (trial.before.cost_per_row or 0.0)
-        asked = trial.after.work_per_row(costs) > limit * trial.before.work_per_row(costs)
-        return not (took and asked)
-
-    def _moved(self, trial: _Trial) -> float:
-        now = self.ordering.predicted(trial.old)
-        if trial.predicted is None or now is None or not trial.predicted[0]:
-            return 1.0
-        return max(1.0, now / trial.predicted[0])
-
-    def _close_trial(self, outcome: str) -> None:
-        if self._trial is not None and self._trial.switch.outcome == PENDING:
-            self._trial.switch.outcome = outcome
-        self._trial = None
-
-    def _ban(self, order: Order) -> None:
-        self._banned[order] = BAN_SLICES
-        self.ordering.banned = frozenset(self._banned)
-
-    def _age_bans(self) -> None:
-        if self._banned:
-            self._banned = {o: n - 1 for o, n in self._banned.items() if n > 1}
-            self.ordering.banned = frozenset(self._banned)
+def _reason(texts: tuple[str, ...], reorder: Reorder) -> Reason:
+    why = reorder.trigger
+    incumbent, challenger = texts[why.incumbent], texts[why.challenger]
+    return Reason(why.statistic, incumbent, challenger, why.had, why.has, why.evidence)
 
 
 class FilterWatch(OrderWatch):
     """The order of the predicates of a conjunction."""
 
-    def __init__(self, conjunction: Ordered, ordering: Ordering, log: PlanLog) -> None:
+    def __init__(self, conjunction: Ordered, ordering: Ordering) -> None:
         texts = tuple(p.label for p in conjunction.predicates)
-        super().__init__(conjunction.predicates, " AND ".join(texts), texts, ordering, log)
+        super().__init__(conjunction.predicates, " AND ".join(texts), "filters", texts, ordering)
         self.conjunction = conjunction
 
-    def tactic(self, seed: int) -> Fork:
+    def tactic(self, seed: int, part: int, parts: int) -> Fork:
         return Fork(self.ordering, seed)
 
     def applied(self, plan: QueryPlan) -> QueryPlan:
-        return reordered(plan, self.conjunction.predicates, self.plan)
+        return reordered(plan, self.conjunction.predicates, self.choice)
+
+    def costs_per_row(self) -> dict[str, float]:
+        return self._costs()
 
 
-class _Meter:
-    """What some slices took."""
-
-    def __init__(self, predicates: int) -> None:
-        self.cost = 0.0
-        self.rows = 0
-        self.evaluated = np.zeros(predicates, np.int64)
-
-    def add(self, cost: float, seen: Observation) -> None:
-        self.cost += cost
-        self.rows += seen.rows
-        self.evaluated += seen.evaluated
-
-    @property
-    def cost_per_row(self) -> float | None:
-        return self.cost / self.rows if self.rows else None
-
-    def work_per_row(self, costs: npt.NDArray[np.float64]) -> float:
-        """Evaluations at given costs."""
-        return float((self.evaluated * costs).sum()) / max(self.rows, 1)
+def _find(plan: QueryPlan, options: QueryOptions, known: Known) -> list[FilterWatch]:
+    return [FilterWatch(c, _ordering(c, options, known)) for c in orderable(plan)]
 
 
-class _Trial:
-    """A switch that has still to show whether it pays."""
+def _ordering(conjunction: Ordered, options: QueryOptions, known: Known) -> Ordering:
+    texts = [p.label for p in conjunction.predicates]
+    injected = None
+    if any(t in known.costs for t in texts):
+        injected = tuple(known.costs.get(t, 1.0) for t in texts)
+    settings = Settings(len(texts), conjunction.guards, conjunction.learns, injected)
+    return make_ordering(
+        options.filters, usual_settings(options.filters, settings, options.profile)
+    )
 
-    def __init__(self, switch: Switch, reorder: Reorder, before: _Meter, slices: int) -> None:
-        self.switch = switch
-        self.old = reorder.old
-        self.new = reorder.new
-        self.predicted = reorder.predicted
-        self.before = before
-        self.after = _Meter(len(reorder.new))
-        self._usual = before.rows // max(slices, 1)
 
-    def judges(self, seen: Observation) -> bool:
-        """Whether a slice tells something: in one much shorter than those before the switch the
-        calls themselves cost more than the rows."""
-        return seen.order == self.new and 2 * seen.rows >= self._usual
+FILTERS = WatchKind("filters", _find)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from time import perf_counter
 
 import numpy as np
 
+from thalweg.adapt.operation_costs import JoinCosts
 from thalweg.exec.joins.combinations import Combinations
 from thalweg.exec.joins.kept import Kept
 from thalweg.plan.pipeline import Pipeline, Subresult
@@ -15,22 +15,6 @@ from thalweg.store import native
 
 _KEYS = 1 << 14
 _REPEATS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class JoinCosts:
-    """Seconds (or units) for a tuple that is looked up in a window, for each that a match makes;
-    for a key that is looked up in a cache, for each combination found, for each that is added."""
-
-    probe: float
-    made: float
-    lookup: float
-    found: float
-    update: float
-
-
-UNITS = JoinCosts(1.0, 1.0, 1.0, 1.0, 1.0)
-"""Every operation counts as one."""
 
 
 @lru_cache

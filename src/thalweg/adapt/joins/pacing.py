@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from math import inf
 
 from thalweg.adapt.constants import (
     BUDGET_MEMORY,
@@ -14,6 +15,8 @@ from thalweg.adapt.constants import (
     URGENT_EPOCHS,
     URGENT_PAUSE,
 )
+from thalweg.adapt.estimates import Estimate
+from thalweg.adapt.profiler import Change
 from thalweg.exec.tactics import JoinSeen
 
 
@@ -52,10 +55,14 @@ class Pace:
         return self._urgent > 0 or within or not self._timed
 
     @property
-    def is_surprised(self) -> bool:
-        """Whether things differ from what they were at the last choice, and not for a moment only.
+    def surprise(self) -> Change | None:
+        """How things differ from what they were at the last choice, if not for a moment only.
         After one surprise the next has to wait."""
-        return self._odd >= RATE_EPOCHS and self._urgent <= -URGENT_PAUSE
+        if self._odd < RATE_EPOCHS or self._urgent > -URGENT_PAUSE:
+            return None
+        pairs = [(self._then[leaf], self._now[leaf]) for leaf in self._now | self._then]
+        then, now = max([*filter(_is_odd, pairs), (self._usual, self._took)], key=_ratio)
+        return Estimate(then, RATE_EPOCHS, 0.0), Estimate(now, RATE_EPOCHS, 0.0)
 
     def chosen(self) -> None:
         """Caches have been chosen by what is now."""
@@ -71,4 +78,12 @@ class Pace:
 
     def _is_odd(self) -> bool:
         pairs = [(self._now[leaf], self._then[leaf]) for leaf in self._now | self._then]
-        return any(max(pair) > RATE_ROWS and max(pair) > RATE_CHANGE * min(pair) for pair in pairs)
+        return any(map(_is_odd, pairs))
+
+
+def _is_odd(pair: tuple[float, float]) -> bool:
+    return max(pair) > RATE_ROWS and max(pair) > RATE_CHANGE * min(pair)
+
+
+def _ratio(pair: tuple[float, float]) -> float:
+    return max(pair) / min(pair) if min(pair) else inf

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from thalweg.adapt.constants import SAMPLE_OBSERVATIONS
-from thalweg.adapt.joins.calibration import JoinCosts
 from thalweg.adapt.joins.costs import Operator
 from thalweg.adapt.joins.estimators import Recent
+from thalweg.adapt.operation_costs import JoinCosts
 from thalweg.exec.tactics import Effort, Sample
 
 

@@ -152,9 +152,9 @@ class ApplyResults:
         self, epoch: int, name: str, query: QueryState, results: Sequence[StepResult]
     ) -> None:
         seen = [o for result in results for o in result.observations]
-        orders = self._plans.learn(name, epoch, seen, self._settings.strict)
-        if orders is not None and orders != query.definition.orders:
-            query.definition = replace(query.definition, orders=orders)
+        learned = self._plans.learn(name, epoch, seen, self._settings.strict)
+        if learned is not None and learned != query.definition.learned:
+            query.definition = replace(query.definition, learned=learned)
 
     def _put(
         self, epoch: int, name: str, query: QueryState, packs: list[PackMeta]

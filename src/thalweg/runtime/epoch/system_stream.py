@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
-from thalweg.adapt.loop import Adaptation
+from thalweg.adapt.adaptation import Adaptation
 from thalweg.exec.aggregate import OPENS
 from thalweg.exec.shared import selectivity
 from thalweg.plan.catalog import SYSSTREAM, Catalog, system_stream

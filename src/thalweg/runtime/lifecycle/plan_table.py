@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
 from typing import Any
 
-from thalweg.adapt.loop import Adaptation
+from thalweg.adapt.adaptation import Adaptation
 from thalweg.exec.shared import Common, common_predicates
 from thalweg.exec.tactics import Seen
 from thalweg.plan.catalog import Catalog
@@ -58,10 +58,10 @@ class PlanTable(Mapping[str, QueryPlan]):
         return self._plans.values()
 
     def put(
-        self, name: str, plan: QueryPlan, options: QueryOptions, orders: Sequence[tuple[int, ...]]
+        self, name: str, plan: QueryPlan, options: QueryOptions, learned: Mapping[str, Any]
     ) -> None:
-        """Run a query by a plan from the next epoch on, its conjunctions in these orders."""
-        self._plans[name] = self.adaptation.watch(name, plan, options, orders)
+        """Run a query by a plan from the next epoch on, with what was learned of it before."""
+        self._plans[name] = self.adaptation.watch(name, plan, options, learned)
         self._set_options(name, options)
         self._common = None
 
@@ -112,12 +112,12 @@ class PlanTable(Mapping[str, QueryPlan]):
 
     def learn(
         self, name: str, epoch: int, seen: Sequence[tuple[int, Seen]], strict: bool
-    ) -> tuple[tuple[int, ...], ...] | None:
-        """Change the plan by what an epoch has shown; the orders of its conjunctions. Where
+    ) -> Mapping[str, Any] | None:
+        """Change the plan by what an epoch has shown; what is to be kept of what was learned. Where
         learning fails, the query goes on without it."""
         try:
             self._plans[name] = self.adaptation.learn(name, self._plans[name], epoch, seen)
-            return tuple(map(tuple, self.adaptation.orders(name)))
+            return self.adaptation.kept(name)
         except Exception:
             if strict:
                 raise

@@ -84,7 +84,7 @@ class QueryRegistry:
         was_silent, start = query.is_silent, query.progress.start
         cut = query.history.silent_until if was_silent else query.progress.frontier
         self.drop_state(query)
-        query.definition = replace(query.definition, text=text, orders=())
+        query.definition = replace(query.definition, text=text, learned={})
         self._know_streams(plan)
         if cut > BEFORE_TIME and not query.definition.mode:
             had_rows = query.history.had_rows if start is None else start < cut
@@ -100,8 +100,8 @@ class QueryRegistry:
             self._state.streams.setdefault(stream, StreamState())
 
     def replan(self, name: str, plan: QueryPlan, options: QueryOptions) -> None:
-        """Run a query by another plan from the next epoch on, its conjunctions as they were."""
-        self._plans.put(name, plan, options, self._state.queries[name].definition.orders)
+        """Run a query by another plan from the next epoch on, with what was learned so far."""
+        self._plans.put(name, plan, options, self._state.queries[name].definition.learned)
 
     def drop_state(self, query: QueryState) -> None:
         """Let a query hold nothing; what it has put out stays."""

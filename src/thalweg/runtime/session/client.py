@@ -18,11 +18,12 @@ import pyarrow as pa
 
 from thalweg import errors
 from thalweg.errors import ConfigError, ThalwegError
+from thalweg.features import LANGUAGE
 from thalweg.instants import instant_of
 from thalweg.runtime.results.read_stable import read_stable
 from thalweg.runtime.session.committed_reader import CommittedReader
 from thalweg.runtime.state.open_path import owner, refuse_foreign
-from thalweg.statements import LANGUAGE, Effect, Language, parse
+from thalweg.statements import Effect, Language, parse
 from thalweg.statements.run import run_reads
 from thalweg.store import control
 from thalweg.store.storage import Storage, open_storage

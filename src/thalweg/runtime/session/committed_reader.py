@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from thalweg.adapt.loop import Adaptation
+from thalweg.adapt.adaptation import Adaptation
+from thalweg.features import LANGUAGE
 from thalweg.plan.catalog import Catalog, TableDef, ViewDef
 from thalweg.runtime.invoke.instant_answers import InstantAnswers
 from thalweg.runtime.invoke.invocations import Invocations
@@ -22,7 +23,6 @@ from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.open_path import committed_state
 from thalweg.runtime.state.query_state import CONDITIONS
 from thalweg.runtime.state.stream_definitions import STREAM, VIEW, read_stream, read_view
-from thalweg.statements import LANGUAGE
 from thalweg.statements.protocol import Language
 from thalweg.store.storage import Storage
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from thalweg.adapt.loop import Adaptation
+from thalweg.adapt.adaptation import Adaptation
+from thalweg.features import LANGUAGE
 from thalweg.plan.catalog import Catalog
 from thalweg.runtime.epoch.apply_results import ApplyResults
 from thalweg.runtime.epoch.change_queue import ChangeQueue
@@ -61,7 +62,6 @@ from thalweg.runtime.state.outputs import Outputs
 from thalweg.runtime.state.pending_files import PendingFiles
 from thalweg.runtime.state.query_state import CONDITIONS, FILTERS
 from thalweg.runtime.upkeep.upkeep import Upkeep
-from thalweg.statements import LANGUAGE
 from thalweg.statements.protocol import Language
 from thalweg.statements.services import Sources
 from thalweg.store.manifest import State

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from thalweg.adapt.explain import explain_adaptation
-from thalweg.adapt.loop import Adaptation
+from thalweg.adapt.adaptation import Adaptation
 from thalweg.errors import ConfigError
 from thalweg.instants import format_duration
 from thalweg.plan.bounded import verdict
@@ -50,7 +49,7 @@ class Explainer:
     def adaptation(self, name: str) -> str:
         """A registered query, with what was learned and changed while it ran."""
         name = self._queries.find(name)
-        return f"{self.query(name)}\n{explain_adaptation(self._adaptation, name)}"
+        return f"{self.query(name)}\n{self._adaptation.explain(name)}"
 
     def _explained(self, bound: BoundQuery, plan: QueryPlan) -> str:
         notes = {s: self._note_on(self._planner.catalog.stream(s)) for s in bound.streams}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from thalweg.adapt.loop import Adaptation
+from thalweg.adapt.adaptation import Adaptation
 from thalweg.plan.bounded import verdict
 from thalweg.runtime.lifecycle.history_start import rows_since
 from thalweg.runtime.results.lookup import QueryLookup

@@ -2,7 +2,7 @@
 
 Layout 1 knew one former membership of a query. In layout 2 the kind of a query and the number of a
 cohort were parts of its name, every field was written, and the mode that was asked for stood only
-in the text.
+in the text. In layout 3 only the orders of a query were kept of what was learned, by position.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from thalweg.runtime.state.query_state import AUTO, CONDITIONS, FILTERS, QUERY, VIEW
 from thalweg.runtime.state.serialization import Json
 
-LAYOUT = 3
+LAYOUT = 4
 _SAYS_AUTO = re.compile(r"materialize['\"`]?\s*=\s*['\"]?auto", re.IGNORECASE)
 _PREFIXES = {"__view:": VIEW, "__filters:": FILTERS, "__where:": CONDITIONS}
 _RENAMED = {
@@ -31,13 +31,23 @@ _ADDED_LATER: dict[str, Any] = {
 
 def in_layout_of_today(data: Json) -> Json:
     """The same state in a mapping of its own."""
-    if data.get("layout", 0) == LAYOUT:
+    layout = data.get("layout", 0)
+    if layout == LAYOUT:
         return dict(data)
-    found = {**_ADDED_LATER, **data, "layout": LAYOUT}
-    found["queries"] = {n: _query(n, q) for n, q in found["queries"].items()}
-    found["dormant"] = {n: _query(n, q) for n, q in found.pop("asleep").items()}
-    found["window_stores"] = found.pop("stores")
+    found = {**data, "layout": LAYOUT}
+    if layout < 3:
+        found = {**_ADDED_LATER, **found}
+        found["queries"] = {n: _query(n, q) for n, q in found["queries"].items()}
+        found["dormant"] = {n: _query(n, q) for n, q in found.pop("asleep").items()}
+        found["window_stores"] = found.pop("stores")
+    for place in ("queries", "dormant"):
+        found[place] = {n: _with_learned(q) for n, q in found[place].items()}
     return found
+
+
+def _with_learned(data: Json) -> Json:
+    orders = data.get("orders")
+    return {**data, "learned": {"orders": orders}} if orders else data
 
 
 def _query(name: str, data: Json) -> Json:

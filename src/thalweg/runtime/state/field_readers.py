@@ -16,10 +16,6 @@ def no_entries() -> dict[str, Any]:
     return _EMPTY
 
 
-def tuples(given: Iterable[Iterable[Any]]) -> tuple[Any, ...]:
-    return tuple(tuple(g) for g in given)
-
-
 def pairs(given: Mapping[str, Iterable[int]]) -> dict[str, tuple[int, ...]]:
     return {key: tuple(pair) for key, pair in given.items()}
 

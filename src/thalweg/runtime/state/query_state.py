@@ -15,7 +15,7 @@ from typing import Any
 from thalweg.exec.groupstate import StatePack
 from thalweg.instants import BEFORE_TIME
 from thalweg.runtime.state import serialization
-from thalweg.runtime.state.field_readers import no_entries, pairs, slots, tuples
+from thalweg.runtime.state.field_readers import no_entries, pairs, slots
 from thalweg.runtime.state.serialization import READ, Json
 
 RUNNING, PAUSED, FAILED = "running", "paused", "failed"
@@ -37,9 +37,9 @@ Slots = Mapping[str, tuple[StatePack, ...]]
 class Definition:
     """What the query says. `created` is the text it was registered with, `altered` are options that
     ALTER QUERY has set, `materialize` the mode that was asked for and `mode` the one in force,
-    `orders` those its conjunctions were last run in. `schema` is that of the output, for readers
-    from outside; `reads` are the names a dormant query was made from; the query of a view `feeds`
-    the stream that others read."""
+    `learned` are the choices in force and the end of the plan log. `schema` is that of the output,
+    for readers from outside; `reads` are the names a dormant query was made from; the query of a
+    view `feeds` the stream that others read."""
 
     text: str = ""
     created: str = ""
@@ -48,7 +48,7 @@ class Definition:
     reads: tuple[str, ...] = field(default=(), metadata={READ: tuple})
     mode: str = ""
     materialize: str = ""
-    orders: tuple[tuple[int, ...], ...] = field(default=(), metadata={READ: tuples})
+    learned: Mapping[str, Any] = field(default_factory=no_entries)
     kind: str = QUERY
     feeds: str = ""
 

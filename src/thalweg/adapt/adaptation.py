@@ -1,0 +1,193 @@
+"""What adapts in the queries of an engine.
+
+All of it is soft state of the driver. Choices and the end of the plan log are handed back to be
+kept with the query, so that a restart begins where the engine stopped; everything else is learned
+again.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from thalweg.adapt.constants import CACHE_BYTES
+from thalweg.adapt.kinds import WATCH_KINDS
+from thalweg.adapt.loop import Loop
+from thalweg.adapt.operation_costs import JoinCosts
+from thalweg.adapt.planlog import PlanLog
+from thalweg.adapt.profiler import Profiler
+from thalweg.adapt.watch import Known, Watch, WatchKind
+from thalweg.exec.tactics import AnyTactic, Seen, Subject
+from thalweg.plan.physical import QueryPlan
+from thalweg.plan.query import QueryOptions
+
+ORDERS = "orders"
+"""Where version 0.1 kept the orders of a query, by position."""
+_LOG = "log"
+_SHOWN = 5
+
+
+@dataclass(slots=True)
+class Watched:
+    """What is watched of one query: for each watch the name of its kind, the name under which its
+    choice is kept, and the loop around it."""
+
+    log: PlanLog
+    loops: list[tuple[str, str, Loop[Any]]] = field(default_factory=list)
+
+    @property
+    def observed(self) -> list[Loop[Any]]:
+        return [loop for _, _, loop in self.loops if loop.watch.what is not None]
+
+    def of(self, kind: str) -> list[Any]:
+        """The watches of a kind."""
+        return [loop.watch for name, _, loop in self.loops if name == kind]
+
+
+class Adaptation:
+    """Executor hooks: `tactics` before a step, `learn` after it."""
+
+    def __init__(
+        self,
+        costs: Mapping[str, float] | None = None,
+        join_costs: JoinCosts | None = None,
+        kinds: Sequence[WatchKind] | None = None,
+        profiler: Profiler | None = None,
+    ) -> None:
+        self.costs = dict(costs or {})
+        self.join_costs = join_costs
+        self.cache_bytes = CACHE_BYTES
+        self.profiler = profiler or Profiler()
+        self.queries: dict[str, Watched] = {}
+        self._kinds = WATCH_KINDS if kinds is None else kinds
+
+    # -- what is watched ---------------------------------------------------------------------
+
+    def watch(
+        self,
+        name: str,
+        plan: QueryPlan,
+        options: QueryOptions,
+        kept: Mapping[str, Any] | None = None,
+    ) -> QueryPlan:
+        """Begin to watch a query, from what served it before; the plan that uses it. A new plan of
+        a known query goes on with its log."""
+        kept = kept or {}
+        known = name in self.queries
+        found = Watched(self.log(name) if known else PlanLog(kept.get(_LOG)))
+        self.forget(name)
+        choices = _Choices(kept)
+        given = Known(self.costs, self.join_costs, self.cache_bytes)
+        for kind in self._kinds:
+            for watch in kind.find(plan, options, given):
+                at = choices.begin(kind.name, watch)
+                loop = Loop(watch, (name, at), self.profiler, found.log)
+                found.loops.append((kind.name, at, loop))
+                plan = watch.applied(plan)
+        self.queries[name] = found
+        return plan
+
+    def forget(self, name: str) -> None:
+        found = self.queries.pop(name, None)
+        for _, _, loop in found.loops if found is not None else ():
+            loop.close()
+
+    # -- hooks of the executor ---------------------------------------------------------------
+
+    def tactics(
+        self, name: str, epoch: int, part: int, parts: int
+    ) -> tuple[tuple[Subject, AnyTactic], ...]:
+        """What one task is to look at, seeded so that a retry samples the same rows."""
+        watched = self.queries.get(name)
+        if watched is None:
+            return ()
+        seed = zlib.crc32(f"{name}/{epoch}/{part}".encode())
+        return tuple(
+            (loop.watch.what, loop.watch.tactic(seed + i, part, parts))
+            for i, loop in enumerate(watched.observed)
+            if loop.watch.what is not None
+        )
+
+    def learn(
+        self, name: str, plan: QueryPlan, epoch: int, seen: Sequence[tuple[int, Seen]]
+    ) -> QueryPlan:
+        """Take in what the tasks of an epoch have seen, by the numbers of their tactics; the plan
+        for the next one."""
+        watched = self.queries.get(name)
+        for number, loop in enumerate(watched.observed if watched is not None else ()):
+            plan = loop.learn(plan, [o for n, o in seen if n == number], epoch)
+        return plan
+
+    # -- what others ask ---------------------------------------------------------------------
+
+    def kept(self, name: str) -> dict[str, Any]:
+        """The choices in force and the end of the plan log as JSON, to be kept with the query."""
+        watched = self.queries.get(name)
+        if watched is None:
+            return {}
+        choices = ((at, loop.watch.kept()) for _, at, loop in watched.loops)
+        found: dict[str, Any] = {at: choice for at, choice in choices if choice is not None}
+        log = watched.log.kept()
+        return {**found, _LOG: log} if log else found
+
+    def log(self, name: str) -> PlanLog:
+        found = self.queries.get(name)
+        return PlanLog() if found is None else found.log
+
+    def costs_of(self, name: str) -> dict[str, float]:
+        """What the predicates of a query's conjunctions cost per row, by their text."""
+        costs = (loop.watch.costs_per_row() for _, _, loop in self._loops(name))
+        return {text: cost for some in costs for text, cost in some.items()}
+
+    def report(self, name: str) -> dict[str, Any]:
+        """Counters and estimates of a query's adaptation, for `Query.stats()`."""
+        if name not in self.queries:
+            return {}
+        found: dict[str, Any] = {kind.name: [] for kind in self._kinds}
+        for kind, _, loop in self._loops(name):
+            found[kind] += loop.watch.report(loop.seen)
+        log = self.log(name)
+        return {"switches": log.count, "considered": list(log.considered), **found}
+
+    def explain(self, name: str) -> str:
+        """EXPLAIN ADAPT: what is watched, what was learned, what was considered and changed, and
+        what that brought."""
+        loops, log = self._loops(name), self.log(name)
+        if not loops:
+            return "adaptive: nothing (no conjunction of two or more predicates, no join of three)"
+        lines = [line for _, _, loop in loops for line in loop.watch.lines(loop.seen)]
+        lines.append(f"switches: {log.count}")
+        lines += [f"  {switch}" for switch in list(log)[-_SHOWN:]]
+        if log.considered:
+            lines.append("considered:")
+            lines += [f"  {found}" for found in list(log.considered)[-_SHOWN:]]
+        return "\n".join(lines)
+
+    def _loops(self, name: str) -> list[tuple[str, str, Loop[Any]]]:
+        watched = self.queries.get(name)
+        return [] if watched is None else watched.loops
+
+
+class _Choices:
+    """Choices that were kept, handed to the watches that begin."""
+
+    def __init__(self, kept: Mapping[str, Any]) -> None:
+        self._kept = kept
+        self._by_position = list(kept.get(ORDERS, ()))
+        self._numbers: Counter[str] = Counter()
+
+    def begin(self, kind: str, watch: Watch[Any]) -> str:
+        """Let a watch begin with what was kept for it; the name that it is kept under."""
+        about = f"{kind}: {watch.subject}"
+        self._numbers[about] += 1
+        if self._numbers[about] > 1:
+            about += f" ({self._numbers[about]})"
+        kept = self._kept.get(about)
+        if self._by_position and watch.kept() is not None:
+            kept = self._by_position.pop(0)
+        if kept is not None:
+            watch.resume(kept)
+        return about
