@@ -14,11 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.columns.frame import Changes, Frame, arrow_columns, concat_frames
+from thalweg.columns.instant_set import InstantSet
 from thalweg.columns.sort_codes import row_codes
 from thalweg.columns.vector import arrow_vector
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge, reject
-from thalweg.exec.leaf import InstantSet, Matches, Needles
+from thalweg.exec.leaf import Matches, Needles
 from thalweg.instants import AFTER_TIME, BEFORE_TIME, Ints
 from thalweg.plan.leaf import Leaf
 from thalweg.store import native

@@ -16,13 +16,14 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.columns.frame import Changes, Frame, empty_frame
+from thalweg.columns.instant_set import InstantSet
 from thalweg.columns.runs import Runs, sort_into_runs
 from thalweg.columns.vector import Vector, arrow_vector, from_arrow
 from thalweg.exec.aggregate import normalized
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge, reject
 from thalweg.exec.joins.combinations import Combinations
-from thalweg.exec.leaf import InstantSet, Matches, Needles
+from thalweg.exec.leaf import Matches, Needles
 from thalweg.exec.lifetimes import in_stream_order
 from thalweg.exec.share import Share
 from thalweg.instants import AFTER_TIME, Ints

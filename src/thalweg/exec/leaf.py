@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from thalweg.columns.frame import Changes, Frame, concat_frames
+from thalweg.columns.instant_set import InstantSet
 from thalweg.columns.vector import Vector
 from thalweg.exec.context import Reject, TaskContext
 from thalweg.exec.joins.combinations import Combinations
@@ -75,22 +75,6 @@ class LeafReader(Protocol):
 
 AFTER_ALL = 1 << 30
 """A source that comes after every leaf: it sees what they are once the instant is over."""
-
-
-class InstantSet:
-    """A set of instants with false positives, for asking about millions of others cheaply."""
-
-    def __init__(self, instants: Ints) -> None:
-        size = 1 << max(12, int(len(instants) * 16).bit_length())
-        self.bits = np.zeros(min(size, 1 << 27) // 8, np.uint8)
-        self.base = int(instants.min()) if len(instants) else 0
-        self.is_empty = not len(instants)
-        native.mark_instants(self.bits, instants, self.base)
-
-    def might_hold(self, instants: Ints) -> npt.NDArray[np.bool_]:
-        if self.is_empty:
-            return np.zeros(len(instants), np.bool_)
-        return native.test_instants(self.bits, instants, self.base)  # type: ignore[no-any-return]
 
 
 class TimeLeaf:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from thalweg.columns.frame import Changes
+from thalweg.columns.instant_set import InstantSet
 from thalweg.columns.sort_codes import order_codes, row_codes
 from thalweg.columns.vector import Mask, Vector
-from thalweg.exec.leaf import InstantSet
 from thalweg.instants import Ints
 from thalweg.store import native
 from thalweg.store.hashing import hash_columns

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from time import perf_counter
 
 from thalweg.columns.frame import Changes, concat_changes
+from thalweg.columns.instant_set import InstantSet
 from thalweg.exec.context import TaskContext
 from thalweg.exec.filters import judge, reject
 from thalweg.exec.joins.combinations import Combinations, combinations
@@ -24,7 +25,7 @@ from thalweg.exec.joins.subresults import SubresultReader, key_hashes, tracks_of
 from thalweg.exec.joins.twophases import TwoPhases
 from thalweg.exec.joins.watched import sampled, watched
 from thalweg.exec.keptleaf import KeptLeaf
-from thalweg.exec.leaf import AFTER_ALL, InstantSet, LeafReader, TimeLeaf
+from thalweg.exec.leaf import AFTER_ALL, LeafReader, TimeLeaf
 from thalweg.exec.tactics import JoinOf, JoinSeen, JoinTactic, PipelineTactic
 from thalweg.plan.expr import columns_of
 from thalweg.plan.logical import Schema

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from thalweg.columns.frame import Changes, concat_changes
+from thalweg.columns.instant_set import InstantSet
 from thalweg.exec.aggregate import aggregate
 from thalweg.exec.emit import projected, revised
 from thalweg.exec.joins.joined import Joined
 from thalweg.exec.joins.keeping import Keeper
-from thalweg.exec.leaf import InstantSet
 from thalweg.exec.relation_step import RelationInStep
 from thalweg.exec.relations.protocol import runs
 from thalweg.plan import slots
