@@ -14,10 +14,11 @@ from thalweg.exec.filters import judge, reject
 from thalweg.exec.groupstate import StatePack
 from thalweg.exec.instantleaf import InstantLeaf
 from thalweg.exec.keptleaf import KeptLeaf, arriving_rows
-from thalweg.exec.leaf import LeafReader, TimeLeaf
+from thalweg.exec.leaf import LeafReader
 from thalweg.exec.repeated import stream_of
 from thalweg.exec.share import Share, share_of
 from thalweg.exec.step_state import StepState
+from thalweg.exec.timeleaf import TimeLeaf
 from thalweg.exec.versioned import VersionedLeaf
 from thalweg.plan import slots
 from thalweg.plan.expr import Member

@@ -9,7 +9,8 @@ import numpy as np
 
 from thalweg.columns.frame import Frame
 from thalweg.columns.vector import Mask
-from thalweg.exec.leaf import Matches, Needles, TimeLeaf
+from thalweg.exec.leaf import Matches, Needles
+from thalweg.exec.timeleaf import TimeLeaf
 from thalweg.exec.view import View
 from thalweg.instants import Ints
 from thalweg.store import native

@@ -25,8 +25,9 @@ from thalweg.exec.joins.subresults import SubresultReader, key_hashes, tracks_of
 from thalweg.exec.joins.twophases import TwoPhases
 from thalweg.exec.joins.watched import sampled, watched
 from thalweg.exec.keptleaf import KeptLeaf
-from thalweg.exec.leaf import AFTER_ALL, LeafReader, TimeLeaf
+from thalweg.exec.leaf import AFTER_ALL, LeafReader
 from thalweg.exec.tactics import JoinOf, JoinSeen, JoinTactic, PipelineTactic
+from thalweg.exec.timeleaf import TimeLeaf
 from thalweg.plan.expr import columns_of
 from thalweg.plan.logical import Schema
 from thalweg.plan.pipeline import Pipeline, Probe, Subresult
