@@ -4,25 +4,23 @@ in `thalweg.aggregates`."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from thalweg.aggregates import AGGREGATE_KINDS, kind_named
 from thalweg.aggregates.kind import DistinctRule
 from thalweg.errors import AggregateMisuse, BindError, ThalwegError, TypeMismatch
 from thalweg.lang.syntax import exp
+from thalweg.lang.visible import ExpressionBinder
 from thalweg.plan import functions
 from thalweg.plan.expr import AggregateCall, Expr, Literal
 from thalweg.plan.types import BOOLEAN, DOUBLE, NULL
-
-if TYPE_CHECKING:
-    from thalweg.lang.scope import Scope
 
 
 @dataclass(slots=True)
 class Call:
     """An aggregate as written: its arguments apart from DISTINCT, and where it stands."""
 
-    scope: Scope
+    scope: ExpressionBinder
     node: exp.Expr
     name: str
     args: list[exp.Expr]
@@ -83,7 +81,7 @@ class Call:
         return times[0] if len(times) == 1 else functions.resolve("greatest", list(times))
 
 
-def bind_aggregate(scope: Scope, node: exp.Anonymous, name: str) -> AggregateCall:
+def bind_aggregate(scope: ExpressionBinder, node: exp.Anonymous, name: str) -> AggregateCall:
     """The call of an aggregate that goes by this name."""
     args, distinct = list(node.expressions), False
     if len(args) == 1 and isinstance(args[0], exp.Distinct):
@@ -97,7 +95,7 @@ def bind_aggregate(scope: Scope, node: exp.Anonymous, name: str) -> AggregateCal
     return replace(found, distinct=found.distinct or distinct)
 
 
-def bind_within_group(scope: Scope, node: exp.WithinGroup) -> AggregateCall:
+def bind_within_group(scope: ExpressionBinder, node: exp.WithinGroup) -> AggregateCall:
     """`percentile_cont(0.5) WITHIN GROUP (ORDER BY x)` and its like."""
     inner, order = node.this, node.expression
     name = str(getattr(inner, "this", "")).lower()
@@ -123,7 +121,7 @@ def bind_within_group(scope: Scope, node: exp.WithinGroup) -> AggregateCall:
     return kind.names[name](Call(scope, node, name, [value, *args], distinct))
 
 
-def filtered(scope: Scope, node: exp.Filter, call: Expr) -> AggregateCall:
+def filtered(scope: ExpressionBinder, node: exp.Filter, call: Expr) -> AggregateCall:
     """`agg(x) FILTER (WHERE c)`: what decides is NULL where the condition does not hold."""
     if not isinstance(call, AggregateCall):
         scope.fail(AggregateMisuse("FILTER (WHERE ...) belongs to an aggregate"), node)

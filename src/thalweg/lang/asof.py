@@ -14,8 +14,9 @@ from thalweg.errors import BindError, ThalwegError, WindowMisuse
 from thalweg.lang import ast
 from thalweg.lang.conditions import bound_predicates, conjuncts_of
 from thalweg.lang.parser import place
-from thalweg.lang.scope import Scope, Visible
+from thalweg.lang.scope import Scope
 from thalweg.lang.syntax import exp
+from thalweg.lang.visible import Visible
 from thalweg.plan import functions
 from thalweg.plan.expr import Call, Column, Expr, Literal, Predicate
 from thalweg.plan.logical import (

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from thalweg.errors import BindError
 from thalweg.lang import ast
 from thalweg.lang.parser import place
-from thalweg.lang.scope import Visible
 from thalweg.lang.syntax import exp
+from thalweg.lang.visible import Visible
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.logical import EmitKind, Node, SortKey
 from thalweg.plan.query import QueryOptions

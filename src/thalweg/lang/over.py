@@ -7,16 +7,14 @@ result takes a subquery.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from thalweg.errors import BindError, NotAvailableYet, ThalwegError
 from thalweg.lang.syntax import exp
+from thalweg.lang.visible import ExpressionBinder
 from thalweg.plan.expr import Column, Expr, Literal
 from thalweg.plan.logical import Node, Sequence, SequenceColumn
 from thalweg.plan.types import BIGINT
-
-if TYPE_CHECKING:
-    from thalweg.lang.scope import Scope
 
 FUNCTIONS = ("lag", "lead", "row_number")
 _REMEDY = "write LAG(price) OVER (PARTITION BY sym ORDER BY ts)"
@@ -37,7 +35,7 @@ class Over:
             stream = Sequence(stream, partition, tuple(columns.values()))
         return stream
 
-    def bind(self, scope: Scope, node: exp.Window) -> Expr:
+    def bind(self, scope: ExpressionBinder, node: exp.Window) -> Expr:
         def fail(error: ThalwegError) -> NoReturn:
             scope.fail(error, node)
 
@@ -63,7 +61,7 @@ def _looks_ahead(columns: dict[str, SequenceColumn]) -> bool:
     return any(c.function == "lead" for c in columns.values())
 
 
-def _check_order(scope: Scope, node: exp.Window) -> None:
+def _check_order(scope: ExpressionBinder, node: exp.Window) -> None:
     order = node.args.get("order")
     if node.args.get("spec") is not None:
         scope.fail(NotAvailableYet("ROWS and RANGE inside OVER are not available yet"), node)
@@ -79,7 +77,7 @@ def _check_order(scope: Scope, node: exp.Window) -> None:
 
 
 def _column(
-    scope: Scope, node: exp.Window, name: str, args: list[exp.Expr], by: tuple[str, ...]
+    scope: ExpressionBinder, node: exp.Window, name: str, args: list[exp.Expr], by: tuple[str, ...]
 ) -> SequenceColumn:
     alias = scope.sources[0].alias
     within = ", ".join(by)
@@ -104,13 +102,13 @@ def _column(
     return SequenceColumn(text, bound[0].type, name, bound[0].name, offset, default)
 
 
-def _literal(scope: Scope, node: exp.Window, found: Expr) -> object:
+def _literal(scope: ExpressionBinder, node: exp.Window, found: Expr) -> object:
     if not isinstance(found, Literal):
         scope.fail(BindError("the offset and the default of LAG and LEAD are constants"), node)
     return found.value
 
 
-def _default(scope: Scope, node: exp.Window, bound: list[Expr]) -> object:
+def _default(scope: ExpressionBinder, node: exp.Window, bound: list[Expr]) -> object:
     value, wanted = _literal(scope, node, bound[2]), bound[0].type
     same = bound[2].type == wanted or value is None
     whole = bound[2].type.is_integer and wanted.is_numeric

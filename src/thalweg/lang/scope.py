@@ -29,10 +29,10 @@ from thalweg.lang.over import FUNCTIONS as OVER_FUNCTIONS
 from thalweg.lang.over import Over
 from thalweg.lang.parser import offset_of, place
 from thalweg.lang.syntax import exp
+from thalweg.lang.visible import Visible
 from thalweg.plan import functions
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.expr import Expr, Literal, UserCall
-from thalweg.plan.logical import Schema
 from thalweg.plan.types import (
     BIGINT,
     BOOLEAN,
@@ -72,17 +72,6 @@ _BINARY: dict[type[exp.Expr], str] = {
     exp.BitwiseXor: "^",
 }
 _UNARY: dict[type[exp.Expr], str] = {exp.Not: "not", exp.Neg: "neg", exp.BitwiseNot: "~"}
-
-
-@dataclass(frozen=True, slots=True)
-class Visible:
-    """A source in view: its alias, its columns, named `alias.column`, and, if it is a stream that
-    has it as a column, the event time."""
-
-    alias: str
-    fields: Schema
-    time: Expr | None = None
-    is_table: bool = False
 
 
 @dataclass(slots=True)

@@ -10,8 +10,9 @@ from thalweg.errors import ThalwegError, WindowMisuse
 from thalweg.lang import ast
 from thalweg.lang.moments import moment
 from thalweg.lang.parser import place
-from thalweg.lang.scope import Scope, Visible
+from thalweg.lang.scope import Scope
 from thalweg.lang.syntax import exp
+from thalweg.lang.visible import Visible
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.expr import Column
 from thalweg.windows.protocol import WindowSpec

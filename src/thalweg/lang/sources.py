@@ -19,8 +19,9 @@ from thalweg.lang.conditions import bound_predicates
 from thalweg.lang.found import Bind, Found, Items, refuse_whole
 from thalweg.lang.memberships import filtered
 from thalweg.lang.parser import parse_query, place
-from thalweg.lang.scope import Scope, Visible
+from thalweg.lang.scope import Scope
 from thalweg.lang.source_windows import bound_window
+from thalweg.lang.visible import Visible
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef, ViewDef
 from thalweg.plan.expr import Column, Expr
 from thalweg.plan.logical import (

@@ -1,0 +1,32 @@
+"""What is in view of an expression, and how its parts are bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn, Protocol
+
+from thalweg.errors import ThalwegError
+from thalweg.lang.syntax import exp
+from thalweg.plan.expr import Expr
+from thalweg.plan.logical import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """A source in view: its alias, its columns, named `alias.column`, and, if it is a stream that
+    has it as a column, the event time."""
+
+    alias: str
+    fields: Schema
+    time: Expr | None = None
+    is_table: bool = False
+
+
+class ExpressionBinder(Protocol):
+    """What the rules of aggregates and of OVER need of the scope that they are bound in."""
+
+    @property
+    def sources(self) -> tuple[Visible, ...]: ...
+    def fail(self, error: ThalwegError, node: exp.Expr | int | None) -> NoReturn: ...
+    def bind(self, node: exp.Expr, *, aggregates: bool = False) -> Expr: ...
+    def condition(self, node: exp.Expr, *, aggregates: bool = False) -> Expr: ...
