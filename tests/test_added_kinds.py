@@ -40,7 +40,8 @@ from thalweg.features import Feature
 from thalweg.fluent.text import query_text
 from thalweg.instants import Ints, format_duration
 from thalweg.lang.clauses import ClauseBinder, ClauseKind
-from thalweg.lang.parser import Cursor, parse_query
+from thalweg.lang.cursor import Cursor
+from thalweg.lang.parser import parse_query
 from thalweg.plan.conjunctions import Ordered, orderable, reordered
 from thalweg.plan.expr import AggregateCall
 from thalweg.plan.logical import Node, Schema

@@ -14,7 +14,8 @@ from thalweg.errors import BindError, NotAvailableYet
 from thalweg.fluent.literals import amount_and_unit
 from thalweg.fluent.names import dotted, written
 from thalweg.lang import ast
-from thalweg.lang.parser import Dialect, parse_query
+from thalweg.lang.cursor import Dialect
+from thalweg.lang.parser import parse_query
 from thalweg.lang.syntax import ErrorLevel, SparkGenerator, exp
 
 

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from thalweg.errors import TypeMismatch
 from thalweg.lang import ast
-from thalweg.lang.parser import place
+from thalweg.lang.cursor import place
 from thalweg.plan import functions
 from thalweg.plan.logical import Named, Node, Project
 from thalweg.plan.types import DataType

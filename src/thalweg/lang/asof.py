@@ -13,7 +13,7 @@ from typing import NoReturn
 from thalweg.errors import BindError, ThalwegError, WindowMisuse
 from thalweg.lang import ast
 from thalweg.lang.conditions import bound_predicates, conjuncts_of
-from thalweg.lang.parser import place
+from thalweg.lang.cursor import place
 from thalweg.lang.scope import Scope
 from thalweg.lang.syntax import exp
 from thalweg.lang.visible import Visible

@@ -16,13 +16,13 @@ from thalweg.errors import (
 )
 from thalweg.lang import ast
 from thalweg.lang.alike import alike
+from thalweg.lang.cursor import place
 from thalweg.lang.found import Found, Items, refuse_whole, written_kind
 from thalweg.lang.grouping import Item, aggregates_in, grouped
 from thalweg.lang.memberships import filtered
 from thalweg.lang.options import query_options
 from thalweg.lang.ordering import row_limit, sort_keys
 from thalweg.lang.over import Over
-from thalweg.lang.parser import place
 from thalweg.lang.scope import Scope
 from thalweg.lang.sinks import sink_spec
 from thalweg.lang.sources import Sources

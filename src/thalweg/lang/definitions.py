@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from thalweg.errors import ConfigError, DuplicateName, NotAvailableYet, TypeMismatch
 from thalweg.lang import ast
-from thalweg.lang.parser import Cursor, parse_each, place
+from thalweg.lang.cursor import Cursor, place
+from thalweg.lang.parser import parse_each
 from thalweg.lang.scope import decimal_exists
 from thalweg.lang.syntax import TokenType
 from thalweg.plan.catalog import SourceSpec

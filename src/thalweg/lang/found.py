@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from thalweg.errors import BindError
 from thalweg.lang import ast
-from thalweg.lang.parser import place
+from thalweg.lang.cursor import place
 from thalweg.lang.syntax import exp
 from thalweg.lang.visible import Visible
 from thalweg.plan.catalog import Catalog

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from thalweg.errors import ParseError
-from thalweg.lang.parser import Cursor, parse_each
+from thalweg.lang.cursor import Cursor
+from thalweg.lang.parser import parse_each
 from thalweg.lang.syntax import exp
 
 

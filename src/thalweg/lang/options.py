@@ -6,7 +6,7 @@ from typing import Any
 
 from thalweg.errors import BindError, UnknownName, did_you_mean
 from thalweg.lang import ast
-from thalweg.lang.parser import place
+from thalweg.lang.cursor import place
 from thalweg.plan.query import ALLOWED_OPTIONS, QueryOptions
 
 

@@ -24,10 +24,10 @@ from thalweg.lang.aggregates import (
     bind_within_group,
     filtered,
 )
+from thalweg.lang.cursor import offset_of, place
 from thalweg.lang.durations import to_micros
 from thalweg.lang.over import FUNCTIONS as OVER_FUNCTIONS
 from thalweg.lang.over import Over
-from thalweg.lang.parser import offset_of, place
 from thalweg.lang.syntax import exp
 from thalweg.lang.visible import Visible
 from thalweg.plan import functions

@@ -18,7 +18,7 @@ from thalweg.lang.ast import (
     Source,
 )
 from thalweg.lang.clauses import SELECT_CLAUSES
-from thalweg.lang.parser import Cursor, parse_alias
+from thalweg.lang.cursor import Cursor, parse_alias
 from thalweg.lang.syntax import TokenType, exp
 from thalweg.plan.logical import EmitKind
 from thalweg.windows import WINDOW_KINDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from thalweg.errors import BindError, UnknownName, did_you_mean
 from thalweg.lang import ast
-from thalweg.lang.parser import place
+from thalweg.lang.cursor import place
 from thalweg.plan.logical import EmitKind
 from thalweg.plan.query import SinkSpec
 

@@ -8,8 +8,8 @@ from typing import NoReturn
 
 from thalweg.errors import ThalwegError, WindowMisuse
 from thalweg.lang import ast
+from thalweg.lang.cursor import place
 from thalweg.lang.moments import moment
-from thalweg.lang.parser import place
 from thalweg.lang.scope import Scope
 from thalweg.lang.syntax import exp
 from thalweg.lang.visible import Visible

@@ -16,9 +16,10 @@ from thalweg.errors import (
 )
 from thalweg.lang import asof, ast
 from thalweg.lang.conditions import bound_predicates
+from thalweg.lang.cursor import place
 from thalweg.lang.found import Bind, Found, Items, refuse_whole
 from thalweg.lang.memberships import filtered
-from thalweg.lang.parser import parse_query, place
+from thalweg.lang.parser import parse_query
 from thalweg.lang.scope import Scope
 from thalweg.lang.source_windows import bound_window
 from thalweg.lang.visible import Visible

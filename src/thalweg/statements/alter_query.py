@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 from thalweg.errors import ConfigError
 from thalweg.lang import ast
+from thalweg.lang.cursor import Cursor, place
 from thalweg.lang.options import checked_options
-from thalweg.lang.parser import Cursor, parse_query, place
+from thalweg.lang.parser import parse_query
 from thalweg.lang.selects import parse_select, window_clause
 from thalweg.lang.windows import source_called, with_window
 from thalweg.plan.query import LIVE_OPTIONS

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from thalweg.errors import NotAvailableYet
 from thalweg.lang import ast
-from thalweg.lang.parser import Cursor
+from thalweg.lang.cursor import Cursor
 from thalweg.lang.selects import parse_select
 from thalweg.lang.syntax import TokenType, exp
 from thalweg.statements.protocol import Effect, StatementKind

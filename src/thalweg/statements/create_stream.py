@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from thalweg.errors import ConfigError
 from thalweg.lang import ast
+from thalweg.lang.cursor import Cursor, place
 from thalweg.lang.definitions import fields_of, parse_columns, parse_source, source_spec
 from thalweg.lang.durations import unit_micros
-from thalweg.lang.parser import Cursor, place
 from thalweg.lang.syntax import TokenType
 from thalweg.plan.catalog import DEFAULT_IDLE, StreamDef
 from thalweg.statements.protocol import Effect, StatementKind

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from thalweg.lang import ast
-from thalweg.lang.parser import Cursor
+from thalweg.lang.cursor import Cursor
 from thalweg.lang.selects import parse_select
 from thalweg.statements.protocol import Effect, StatementKind
 from thalweg.statements.services import Services

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from thalweg.lang.parser import Cursor
+from thalweg.lang.cursor import Cursor
 from thalweg.statements.protocol import Effect, StatementKind
 from thalweg.statements.services import Reading
 
