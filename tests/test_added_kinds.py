@@ -32,24 +32,24 @@ from thalweg.columns.frame import Changes, Frame
 from thalweg.columns.runs import sort_into_runs
 from thalweg.columns.vector import Vector
 from thalweg.errors import ParseError, UnboundedState
-from thalweg.exec.aggregate import normalized, shifted
-from thalweg.exec.groupstate import look_up, state_table
+from thalweg.exec.aggregate.group_by import normalized, shifted
+from thalweg.exec.aggregate.group_state import look_up, state_table
 from thalweg.exec.relations.protocol import RUNS, RelationStep, runs
 from thalweg.exec.tactics import Observation
 from thalweg.features import Feature
 from thalweg.fluent.text import query_text
 from thalweg.instants import Ints, format_duration
-from thalweg.lang.clauses import ClauseBinder, ClauseKind
-from thalweg.lang.cursor import Cursor
-from thalweg.lang.parser import parse_query
-from thalweg.plan.conjunctions import Ordered, orderable, reordered
+from thalweg.lang.parsing.cursor import Cursor
+from thalweg.lang.parsing.parser import parse_query
+from thalweg.lang.parsing.select_clauses import ClauseBinder, ClauseKind
+from thalweg.plan.bound_query import QueryOptions
 from thalweg.plan.expr import AggregateCall
 from thalweg.plan.logical import Node, Schema
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.planner import LOWERS, Drafts, lowers
-from thalweg.plan.query import QueryOptions
+from thalweg.plan.predicate_order import Ordered, orderable, reordered
 from thalweg.plan.relations.protocol import Describer, Need, Relation, Together
-from thalweg.plan.slots import SlotKind, SlotRule
+from thalweg.plan.state_slots import SlotKind, SlotRule
 from thalweg.plan.types import DOUBLE, DataType
 from thalweg.plan.values import normal_row
 from thalweg.testing.generators import case_of

@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.adapt.operation_costs import UNITS
+from thalweg.plan.joins.join_caches import Span, all_spans, compatible, with_spans
+from thalweg.plan.joins.join_order import PipelineOf, repiped
+from thalweg.plan.joins.join_trees import Tree, binary_trees, with_tree
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.pipelines import PipelineOf, repiped
-from thalweg.plan.subresults import Span, all_spans, compatible, with_spans
-from thalweg.plan.trees import Tree, binary_trees, with_tree
 from thalweg.testing import Runner
 
 EPOCH = 1_000_000  # µs

@@ -18,8 +18,8 @@ from thalweg.adapt.filters.catalog import make_ordering, usual_settings
 from thalweg.adapt.filters.ordering import Order, Overhead, Settings
 from thalweg.columns.vector import Vector
 from thalweg.exec.context import TaskContext
-from thalweg.exec.expressions import UserFunction
-from thalweg.exec.filters import judge
+from thalweg.exec.expressions.evaluate import UserFunction
+from thalweg.exec.predicates.conjunction import judge
 from thalweg.exec.tactics import Observation
 from thalweg.plan.expr import Column, Predicate, UserCall
 from thalweg.plan.types import BIGINT, BOOLEAN

@@ -17,8 +17,8 @@ from thalweg.adapt.kinds import WATCH_KINDS
 from thalweg.adapt.watch import WatchKind
 from thalweg.aggregates import AGGREGATE_KINDS
 from thalweg.aggregates.kind import AggregateKind
-from thalweg.lang.clauses import SELECT_CLAUSES, ClauseKind
-from thalweg.plan.slots import SLOT_KINDS, SlotKind
+from thalweg.lang.parsing.select_clauses import SELECT_CLAUSES, ClauseKind
+from thalweg.plan.state_slots import SLOT_KINDS, SlotKind
 from thalweg.statements import LANGUAGE as CORE_LANGUAGE
 from thalweg.statements.protocol import ObjectKind, StatementKind
 from thalweg.windows import WINDOW_KINDS

@@ -22,10 +22,10 @@ from thalweg.adapt.filters.ordering import Ordering
 from thalweg.adapt.filters.sweep import Sweep
 from thalweg.columns.vector import Vector
 from thalweg.exec.context import TaskContext
-from thalweg.exec.filters import Judged, judge
+from thalweg.exec.predicates.conjunction import Judged, judge
 from thalweg.exec.tactics import Observation, Tactic
-from thalweg.plan.conjunctions import in_text_order
 from thalweg.plan.expr import Column, Predicate
+from thalweg.plan.predicate_order import in_text_order
 from thalweg.plan.types import BOOLEAN
 
 Bools = npt.NDArray[np.bool_]

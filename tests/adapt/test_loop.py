@@ -19,8 +19,8 @@ from thalweg.adapt.loop import Loop
 from thalweg.adapt.planlog import KEPT, REVERTED, PlanLog, Switch
 from thalweg.adapt.profiler import Profiler
 from thalweg.exec.tactics import DROPPED, PASSED, Observation
-from thalweg.plan.conjunctions import Ordered
 from thalweg.plan.expr import Column, Predicate
+from thalweg.plan.predicate_order import Ordered
 from thalweg.plan.types import BOOLEAN
 from thalweg.testing import Runner
 

@@ -11,9 +11,9 @@ import pytest
 from thalweg.aggregates import AGGREGATE_KINDS, kind_named
 from thalweg.aggregates.holdings import HELD
 from thalweg.aggregates.kind import AggregateKind, DistinctRule, is_stem, kind_of
-from thalweg.exec.groupstate import CLOSES, HASH, ROWS, SECOND
-from thalweg.lang.binder import bind
-from thalweg.lang.parser import parse_query
+from thalweg.exec.aggregate.group_state import CLOSES, HASH, ROWS, SECOND
+from thalweg.lang.binding.binder import bind
+from thalweg.lang.parsing.parser import parse_query
 from thalweg.plan.expr import AggregateCall
 from thalweg.plan.logical import Aggregate, walk
 from thalweg.store.packs import TIME

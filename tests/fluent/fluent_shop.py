@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from thalweg.fluent.streams import Stream
 from thalweg.fluent.text import same
-from thalweg.lang.parser import parse_query
+from thalweg.lang.parsing.parser import parse_query
 from thalweg.testing.runner import Runner
 
 SYMS = ("AAA", "BBB", "CCC", "AAA", "BBB", "AAA")

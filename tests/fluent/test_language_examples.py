@@ -13,7 +13,7 @@ from fluent_shop import assert_means, shop
 from thalweg import col, fn, when
 from thalweg.fluent.streams import Stream
 from thalweg.fluent.text import query_text
-from thalweg.lang.parser import parse_query
+from thalweg.lang.parsing.parser import parse_query
 from thalweg.testing.runner import Runner
 
 LANGUAGE = (Path(__file__).parents[2] / "docs" / "language.md").read_text("utf-8")

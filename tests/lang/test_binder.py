@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 from thalweg.errors import BindError, DuplicateName, NotAvailableYet, ThalwegError, UnboundedState
-from thalweg.lang.binder import bind
-from thalweg.lang.parser import parse_query
+from thalweg.lang.binding.binder import bind
+from thalweg.lang.parsing.parser import parse_query
+from thalweg.plan.bound_query import BoundQuery, QueryOptions
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef
 from thalweg.plan.logical import Aggregate, EmitKind, Field, Filter, Join, Window, walk
-from thalweg.plan.query import BoundQuery, QueryOptions
 from thalweg.plan.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP
 from thalweg.testing.runner import Runner
 from thalweg.windows.protocol import TimeWindow

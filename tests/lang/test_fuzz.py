@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from thalweg.errors import ThalwegError
-from thalweg.lang.parser import parse_query, parse_window
+from thalweg.lang.parsing.parser import parse_query, parse_window
 from thalweg.statements import parse
 from thalweg.testing.generators import random_case
 from thalweg.testing.grid import load

@@ -9,9 +9,9 @@ from sqlglot import exp
 
 from thalweg import statements
 from thalweg.errors import ParseError
-from thalweg.lang import ast
 from thalweg.lang.durations import parse_duration
-from thalweg.lang.parser import parse_query, parse_window
+from thalweg.lang.parsing import ast
+from thalweg.lang.parsing.parser import parse_query, parse_window
 from thalweg.plan.logical import EmitKind
 from thalweg.statements import parse
 from thalweg.windows.landmark import FromToClause, LandmarkClause

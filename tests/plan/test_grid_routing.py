@@ -7,7 +7,7 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
-from thalweg.plan.cubes import REPLICATION_LIMIT, replication, shape
+from thalweg.plan.grid_routing import REPLICATION_LIMIT, replication, shape
 from thalweg.plan.physical import Routing, RoutingKind
 from thalweg.testing import Runner
 from thalweg.testing.generators import Case

@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
+from thalweg.plan.joins.join_order import Orders
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.pipeline import Pipeline
-from thalweg.plan.pipelines import Orders
 from thalweg.testing.grid import load
 from thalweg.testing.joingraphs import random_join
 from thalweg.testing.runner import Runner

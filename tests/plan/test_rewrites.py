@@ -20,9 +20,10 @@ import pyarrow as pa
 import pytest
 
 from thalweg.errors import ThalwegError
-from thalweg.exec.constants import constant_value
-from thalweg.lang.binder import bind
-from thalweg.lang.parser import parse_query
+from thalweg.exec.expressions.constant_value import constant_value
+from thalweg.lang.binding.binder import bind
+from thalweg.lang.parsing.parser import parse_query
+from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.expr import AggregateCall, Column, Expr, Literal, Predicate
 from thalweg.plan.logical import (
     Aggregate,
@@ -35,7 +36,6 @@ from thalweg.plan.logical import (
     Window,
     walk,
 )
-from thalweg.plan.query import BoundQuery
 from thalweg.plan.rewrites import optimize
 from thalweg.plan.rewrites.fold_constants import fold_constants
 from thalweg.plan.rewrites.prune_columns import prune_columns

@@ -21,7 +21,7 @@ from sqlglot.dialects.spark import Spark
 
 from thalweg.columns.vector import Vector, from_arrow
 from thalweg.errors import TypeMismatch
-from thalweg.exec.expressions import evaluate
+from thalweg.exec.expressions.evaluate import evaluate
 from thalweg.plan import types as t
 from thalweg.plan.expr import Column, Expr, Literal
 from thalweg.plan.functions import can_raise, cast, resolve

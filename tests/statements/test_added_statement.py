@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from thalweg.errors import NotAvailableYet, ParseError, UnknownName
-from thalweg.lang.cursor import Cursor
+from thalweg.lang.parsing.cursor import Cursor
 from thalweg.runtime.session.client import Client
 from thalweg.statements import (
     LANGUAGE,

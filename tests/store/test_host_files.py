@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.exec.expressions import UserFunction
+from thalweg.exec.expressions.evaluate import UserFunction
 from thalweg.exec.jobs import Job, Result, execute_all
-from thalweg.plan.subresults import Span, with_spans
+from thalweg.plan.joins.join_caches import Span, with_spans
 from thalweg.runtime.session.session import Query
 from thalweg.store import hostfiles
 from thalweg.store.hostfiles import HostFiles

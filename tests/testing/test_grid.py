@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from thalweg.exec import view
+from thalweg.exec.leaves import pack_view
 from thalweg.store import packs
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.generators import EMITS, RARE_AGGREGATES, WINDOWS, Case, random_case
@@ -45,7 +45,7 @@ def test_output_depends_on_the_input_alone(first: int) -> None:
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_large_packs_change_nothing(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Directories and time indexes, which large packs alone have, on small ones."""
-    monkeypatch.setattr(view, "_FEW", 0)
+    monkeypatch.setattr(pack_view, "_FEW", 0)
     monkeypatch.setattr(packs, "TIME_INDEXED", 1)
     for seed in range(first, first + 20):
         check_case(random_case(seed), chosen_variants(seed, PER_CASE))

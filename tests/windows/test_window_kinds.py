@@ -12,8 +12,8 @@ import pytest
 
 from thalweg.fluent.text import query_text
 from thalweg.instants import AFTER_TIME, BEFORE_TIME
-from thalweg.lang.binder import bind
-from thalweg.lang.parser import parse_query
+from thalweg.lang.binding.binder import bind
+from thalweg.lang.parsing.parser import parse_query
 from thalweg.plan.logical import Window, walk
 from thalweg.testing.generators import Case, case_of
 from thalweg.testing.grid import check_case, load

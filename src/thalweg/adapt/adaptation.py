@@ -21,8 +21,8 @@ from thalweg.adapt.planlog import PlanLog
 from thalweg.adapt.profiler import Profiler
 from thalweg.adapt.watch import Known, Watch, WatchKind
 from thalweg.exec.tactics import AnyTactic, Seen, Subject
+from thalweg.plan.bound_query import QueryOptions
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.query import QueryOptions
 
 ORDERS = "orders"
 """Where version 0.1 kept the orders of a query, by position."""

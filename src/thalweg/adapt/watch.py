@@ -13,8 +13,8 @@ from thalweg.adapt.planlog import Reason, Switch
 from thalweg.adapt.profiler import Key, Profiler, Statistic
 from thalweg.adapt.trial import Trial
 from thalweg.exec.tactics import AnyTactic, Subject
+from thalweg.plan.bound_query import QueryOptions
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.query import QueryOptions
 
 Choice = TypeVar("Choice")
 

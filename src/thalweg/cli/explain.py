@@ -13,7 +13,7 @@ from rich.text import Text
 
 from thalweg.cli.script import placed_in, read_script
 from thalweg.errors import ConfigError
-from thalweg.exec.expressions import UserFunction
+from thalweg.exec.expressions.evaluate import UserFunction
 from thalweg.exec.jobs import Job, Result
 from thalweg.features import LANGUAGE
 from thalweg.instants import format_duration

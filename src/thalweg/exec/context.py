@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from thalweg.columns.frame import Frame
 from thalweg.columns.vector import ERROR_TEXT, Codes, Vector, from_arrow
-from thalweg.exec.expressions import UserFunction
+from thalweg.exec.expressions.evaluate import UserFunction
 from thalweg.exec.tactics import AnyTactic, Seen, Subject
 from thalweg.instants import Ints
 from thalweg.plan.types import DataType
@@ -34,7 +34,7 @@ class Reject:
 class TaskContext:
     """One task of one epoch: instants in [since, until) are to be processed; `start` is the
     query's first, None while there is none. `common` are predicates on streams that several
-    queries ask (see `exec/shared.py`)."""
+    queries ask (see `exec/predicates/memo.py`)."""
 
     cache: PackCache
     functions: Mapping[str, UserFunction]

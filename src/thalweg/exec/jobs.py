@@ -7,8 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg.exec.expressions import UserFunction
-from thalweg.exec.gather import (
+from thalweg.exec.expressions.evaluate import UserFunction
+from thalweg.exec.leaves.window_store import KeepResult, KeepTask, keep
+from thalweg.exec.shared_filters.merge_sets import MergeSetsTask, merge_sets
+from thalweg.exec.step import step
+from thalweg.exec.task import StepResult, StepTask
+from thalweg.exec.upkeep.gather_output import (
     GatherRejectsTask,
     GatherResult,
     GatherTask,
@@ -16,10 +20,7 @@ from thalweg.exec.gather import (
     gather,
     gather_rejects,
 )
-from thalweg.exec.many.merging import MergeSetsTask, merge_sets
-from thalweg.exec.step import step
-from thalweg.exec.task import StepResult, StepTask
-from thalweg.exec.upkeep import (
+from thalweg.exec.upkeep.merge_packs import (
     CleanResult,
     CleanTask,
     FoldResult,
@@ -32,7 +33,6 @@ from thalweg.exec.upkeep import (
     fold_rows,
     merge,
 )
-from thalweg.exec.windowstore import KeepResult, KeepTask, keep
 from thalweg.store.packs import PackCache
 
 

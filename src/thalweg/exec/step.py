@@ -12,18 +12,18 @@ from collections.abc import Mapping
 import numpy as np
 
 from thalweg.columns.frame import Changes
+from thalweg.columns.netting import net
 from thalweg.exec.context import TaskContext, rejects_table
-from thalweg.exec.emit import in_order, output_table, select_sign
-from thalweg.exec.expressions import UserFunction
-from thalweg.exec.many.matching import wanted_rows
-from thalweg.exec.netting import net
-from thalweg.exec.relation_step import RelationInStep
+from thalweg.exec.expressions.evaluate import UserFunction
 from thalweg.exec.relations import RUNS
-from thalweg.exec.repeated import repeated
+from thalweg.exec.relations.emit import in_order, output_table, select_sign
+from thalweg.exec.relations.relation_step import RelationInStep
+from thalweg.exec.relations.rstream import repeated
+from thalweg.exec.shared_filters.match_rows import wanted_rows
 from thalweg.exec.step_state import StepState
 from thalweg.exec.task import StepResult, StepTask
 from thalweg.instants import AFTER_TIME
-from thalweg.plan import slots
+from thalweg.plan import state_slots
 from thalweg.plan.logical import EmitKind
 from thalweg.store.packs import PackCache
 
@@ -55,7 +55,7 @@ def _output(state: StepState) -> Changes:
     for number in range(last):
         state.changes.append(net(_relation(state, number)))
     if plan.kind is EmitKind.RSTREAM:
-        slot = slots.slot(last, slots.BAG)
+        slot = state_slots.slot(last, state_slots.BAG)
         return in_order(plan, repeated(state, last, _relation(state, last), slot))
     changes = _relation(state, last, only_new=plan.kind is EmitKind.ISTREAM)
     if plan.needs_netting:

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from thalweg.columns.frame import Changes
+from thalweg.exec.aggregate.group_state import StatePack
 from thalweg.exec.context import TaskContext
-from thalweg.exec.groupstate import StatePack
 from thalweg.exec.task import StepResult, StepTask
 from thalweg.instants import Ints
 from thalweg.plan.leaf import Leaf

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from thalweg.instants import Ints
 from thalweg.plan.expr import Predicate
+from thalweg.plan.joins.join_order import PipelineOf
 from thalweg.plan.pipeline import Pipeline
-from thalweg.plan.pipelines import PipelineOf
 
 PASSED, DROPPED, ERRED, UNKNOWN = 0, 1, 2, -1
 Verdicts = npt.NDArray[np.int8]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from thalweg.exec.groupstate import StatePack
-from thalweg.exec.leaf import Floor
-from thalweg.exec.many.roll import Roll
-from thalweg.exec.share import Ranges
-from thalweg.exec.shared import Common
+from thalweg.exec.aggregate.group_state import StatePack
+from thalweg.exec.leaves.protocol import Floor
+from thalweg.exec.leaves.task_share import Ranges
+from thalweg.exec.predicates.memo import Common
+from thalweg.exec.shared_filters.member_roll import Roll
 from thalweg.exec.tactics import AnyTactic, Seen, Subject
 from thalweg.plan.physical import QueryPlan
 from thalweg.store.packs import PackMeta
@@ -19,12 +19,13 @@ from thalweg.store.packs import PackMeta
 class StepTask:
     """Everything a step needs to know.
 
-    `packs` are per leaf of the plan; `state` maps slots (see `plan/slots.py`) to packs, oldest
-    first. `start` is the query's first instant, None while there is none. `floors` are streams
-    whose oldest rows are given up, with the floor before this step and the floor now. `tactics`
-    order conjunctions while the step runs; `ranges` are the hashes of its share along each axis of
-    the routing; `common` predicates are asked by other queries too. With a `roll` the output goes
-    to its members. Slots that are `shared` hold what others hold too, as of the instants given.
+    `packs` are per leaf of the plan; `state` maps slots (see `plan/state_slots.py`) to packs,
+    oldest first. `start` is the query's first instant, None while there is none. `floors` are
+    streams whose oldest rows are given up, with the floor before this step and the floor now.
+    `tactics` order conjunctions while the step runs; `ranges` are the hashes of its share along
+    each axis of the routing; `common` predicates are asked by other queries too. With a `roll` the
+    output goes to its members. Slots that are `shared` hold what others hold too, as of the
+    instants given.
     """
 
     query: str

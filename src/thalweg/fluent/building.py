@@ -10,7 +10,7 @@ from typing import Any
 
 from thalweg.fluent.expressions import all_of
 from thalweg.fluent.names import identifier
-from thalweg.lang import ast
+from thalweg.lang.parsing import ast
 from thalweg.lang.syntax import exp
 
 Options = tuple[tuple[str, Any], ...]

@@ -10,7 +10,7 @@ from thalweg.fluent import building
 from thalweg.fluent.building import Options
 from thalweg.fluent.expressions import Aliased, Condition, Item, all_of, condition, item
 from thalweg.fluent.names import identifier
-from thalweg.lang import ast
+from thalweg.lang.parsing import ast
 from thalweg.lang.syntax import exp
 
 _SINKS = ("files", "changelog", "table", "spark", "console")

@@ -13,8 +13,8 @@ from thalweg.fluent.literals import Value, is_value, literal
 from thalweg.fluent.names import column, identifier
 from thalweg.fluent.precedence import ATOM, BITS, COMPARISON, infix, tied
 from thalweg.fluent.text import expression_text
-from thalweg.lang import ast
-from thalweg.lang.fragments import parse_expression, parse_item, parse_ordering
+from thalweg.lang.parsing import ast
+from thalweg.lang.parsing.fragments import parse_expression, parse_item, parse_ordering
 from thalweg.lang.syntax import exp
 
 

@@ -8,7 +8,7 @@ from thalweg.aggregates import aggregate_names
 from thalweg.errors import ConfigError
 from thalweg.fluent.calls import Call
 from thalweg.fluent.expressions import Operand, scalar
-from thalweg.lang.over import FUNCTIONS as OVER_FUNCTIONS
+from thalweg.lang.binding.over import FUNCTIONS as OVER_FUNCTIONS
 from thalweg.lang.syntax import exp
 from thalweg.plan.functions import function_names
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from thalweg.errors import ConfigError, did_you_mean
 from thalweg.fluent.building import filtered, is_open, name_of, opened, qualified, wrapped
 from thalweg.fluent.expressions import Condition, all_of, col, condition
-from thalweg.lang import ast
+from thalweg.lang.parsing import ast
 from thalweg.lang.syntax import exp
 
 _KINDS = {

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from thalweg.errors import ConfigError
 from thalweg.lang.durations import parse_duration
-from thalweg.lang.fragments import parse_expression
+from thalweg.lang.parsing.fragments import parse_expression
 from thalweg.lang.syntax import exp
 
 Value = None | bool | int | float | str | Decimal | datetime | date | timedelta

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from thalweg.lang.fragments import parse_expression
+from thalweg.lang.parsing.fragments import parse_expression
 from thalweg.lang.syntax import exp
 
 OR, AND, NOT, COMPARISON, BITS, SUM, PRODUCT, SIGN, ATOM = range(1, 10)

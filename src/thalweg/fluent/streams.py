@@ -25,7 +25,7 @@ from thalweg.fluent.joins import joined
 from thalweg.fluent.literals import literal
 from thalweg.fluent.names import written
 from thalweg.fluent.windowed import Windowed
-from thalweg.lang import ast
+from thalweg.lang.parsing import ast
 from thalweg.lang.syntax import exp
 from thalweg.plan.logical import EmitKind
 from thalweg.runtime.session.session import Callback, Query

@@ -13,9 +13,9 @@ from typing import Any
 from thalweg.errors import BindError, NotAvailableYet
 from thalweg.fluent.literals import amount_and_unit
 from thalweg.fluent.names import dotted, written
-from thalweg.lang import ast
-from thalweg.lang.cursor import Dialect
-from thalweg.lang.parser import parse_query
+from thalweg.lang.parsing import ast
+from thalweg.lang.parsing.cursor import Dialect
+from thalweg.lang.parsing.parser import parse_query
 from thalweg.lang.syntax import ErrorLevel, SparkGenerator, exp
 
 

@@ -13,7 +13,7 @@ from thalweg.fluent.home import Home
 from thalweg.fluent.names import identifier
 from thalweg.fluent.text import query_text
 from thalweg.fluent.windows import Duration, Moment
-from thalweg.lang import ast
+from thalweg.lang.parsing import ast
 from thalweg.windows.protocol import WindowClause
 from thalweg.windows.range import NowClause, UnboundedClause
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from thalweg.plan.bounded import Verdict
-from thalweg.plan.cubes import replication, shape
+from thalweg.plan.bounded_state import Verdict
+from thalweg.plan.grid_routing import replication, shape
 from thalweg.plan.leaf import Leaf
 from thalweg.plan.physical import QueryPlan, RoutingKind
 from thalweg.plan.relations.block import listed

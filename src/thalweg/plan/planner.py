@@ -7,9 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from thalweg.errors import NotAvailableYet
+from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.expr import Predicate, columns_of
 from thalweg.plan.functions import can_raise
+from thalweg.plan.in_as_filter import ask_as_filters
+from thalweg.plan.joins.join_order import Orders, Predicates, with_pipelines
+from thalweg.plan.joins.join_trees import can_follow, usual_tree
+from thalweg.plan.joins.outer_join import is_lookup, same_columns, without_outer
 from thalweg.plan.leaf import Leaf
 from thalweg.plan.logical import (
     Aggregate,
@@ -29,19 +34,14 @@ from thalweg.plan.logical import (
     Window,
     has_streams,
 )
-from thalweg.plan.memberships import ask_as_filters
-from thalweg.plan.netting import needs_netting
-from thalweg.plan.outer import is_lookup, same_columns, without_outer
+from thalweg.plan.needs_netting import needs_netting
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.pipelines import Orders, Predicates, with_pipelines
-from thalweg.plan.query import BoundQuery
 from thalweg.plan.relations.block import Block, Grouping, blocks_of
-from thalweg.plan.relations.counted import Counted
 from thalweg.plan.relations.over import Sequenced
 from thalweg.plan.relations.protocol import Relation
+from thalweg.plan.relations.set_operations import Counted
 from thalweg.plan.relations.union import UnionAll
 from thalweg.plan.routing import route_block, route_relations
-from thalweg.plan.trees import can_follow, usual_tree
 from thalweg.windows.protocol import WindowSpec
 from thalweg.windows.range import NOW
 

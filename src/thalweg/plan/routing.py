@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from thalweg.plan.classes import KeyClasses
-from thalweg.plan.cubes import cube_routing
 from thalweg.plan.expr import Column, Predicate
+from thalweg.plan.grid_routing import cube_routing
+from thalweg.plan.joins.join_keys import KeyClasses
 from thalweg.plan.leaf import Leaf
 from thalweg.plan.logical import EmitKind
 from thalweg.plan.physical import Routing, RoutingKind

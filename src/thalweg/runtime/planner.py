@@ -8,20 +8,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from thalweg.exec.constants import constant_value
-from thalweg.exec.emit import SIGN
-from thalweg.lang import ast
-from thalweg.lang.binder import bind, check
-from thalweg.lang.parser import parse_query
+from thalweg.exec.expressions.constant_value import constant_value
+from thalweg.exec.relations.emit import SIGN
+from thalweg.lang.binding.binder import bind, check
+from thalweg.lang.parsing import ast
+from thalweg.lang.parsing.parser import parse_query
+from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.catalog import Catalog, NotedCatalog, Relation
+from thalweg.plan.joins.join_order import Orders
 from thalweg.plan.logical import EmitKind
-from thalweg.plan.pairs import PAIRS, pairs_of
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.pipelines import Orders
 from thalweg.plan.planner import plan_query
-from thalweg.plan.query import BoundQuery
 from thalweg.plan.rewrites import optimize
-from thalweg.plan.standing import StandingFilter, standing_filter
+from thalweg.plan.sharing.shared_filter import StandingFilter, standing_filter
+from thalweg.plan.sharing.shared_join import PAIRS, pairs_of
 from thalweg.plan.types import to_arrow
 from thalweg.store.packs import TIME
 

@@ -18,7 +18,7 @@ from thalweg.fluent.calls import Call, when
 from thalweg.fluent.expressions import Expression, Ordering, col, lit
 from thalweg.fluent.foreign import register
 from thalweg.fluent.functions import fn
-from thalweg.lang.fragments import parse_item
+from thalweg.lang.parsing.fragments import parse_item
 from thalweg.lang.syntax import exp
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

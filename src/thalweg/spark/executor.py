@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from thalweg.exec.expressions import UserFunction
+from thalweg.exec.expressions.evaluate import UserFunction
 from thalweg.exec.jobs import Job, Result, execute_all
 from thalweg.spark import worker
 from thalweg.spark.settings import is_local

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from thalweg.errors import ConfigError
-from thalweg.plan.query import SinkSpec
+from thalweg.plan.bound_query import SinkSpec
 from thalweg.runtime.sinks.factory import ProcessSinks
 from thalweg.runtime.sinks.sinks import Sink
 from thalweg.runtime.state.engine_state import EngineState

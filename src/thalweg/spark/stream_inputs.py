@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from thalweg.errors import ConfigError, UnknownName, did_you_mean
 from thalweg.instants import instant_of
-from thalweg.lang.definitions import columns_of
+from thalweg.lang.column_definitions import columns_of
 from thalweg.plan.catalog import SourceSpec, StreamDef, TableDef
 from thalweg.plan.logical import Schema
 from thalweg.runtime.results.stream_history import history

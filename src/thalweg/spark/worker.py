@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from pyspark import cloudpickle
 
-from thalweg.exec.expressions import UserFunction
+from thalweg.exec.expressions.evaluate import UserFunction
 from thalweg.exec.jobs import Job, execute_all
 from thalweg.store import native
 from thalweg.store.hostfiles import HostFiles

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from thalweg.lang.parser import parse_each
+from thalweg.lang.parsing.parser import parse_each
 from thalweg.statements.alter_query import ALTER_QUERY, AlterQuery
 from thalweg.statements.create_alert import CREATE_ALERT, CreateAlert
 from thalweg.statements.create_query import CREATE_QUERY, SELECT, CreateQuery, SelectStatement

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from thalweg.errors import ConfigError
-from thalweg.lang import ast
-from thalweg.lang.cursor import Cursor, place
-from thalweg.lang.options import checked_options
-from thalweg.lang.parser import parse_query
-from thalweg.lang.selects import parse_select, window_clause
-from thalweg.lang.windows import source_called, with_window
-from thalweg.plan.query import LIVE_OPTIONS
+from thalweg.lang.binding.query_options import checked_options
+from thalweg.lang.parsing import ast
+from thalweg.lang.parsing.alter_window import source_called, with_window
+from thalweg.lang.parsing.cursor import Cursor, place
+from thalweg.lang.parsing.parser import parse_query
+from thalweg.lang.parsing.select_grammar import parse_select, window_clause
+from thalweg.plan.bound_query import LIVE_OPTIONS
 from thalweg.statements.protocol import Effect, StatementKind
 from thalweg.statements.services import Services
 from thalweg.windows.protocol import WindowClause

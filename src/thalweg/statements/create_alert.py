@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from thalweg.errors import NotAvailableYet
-from thalweg.lang import ast
-from thalweg.lang.cursor import Cursor
-from thalweg.lang.selects import parse_select
+from thalweg.lang.parsing import ast
+from thalweg.lang.parsing.cursor import Cursor
+from thalweg.lang.parsing.select_grammar import parse_select
 from thalweg.lang.syntax import TokenType, exp
 from thalweg.statements.protocol import Effect, StatementKind
 from thalweg.statements.services import Services

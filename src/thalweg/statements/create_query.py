@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from thalweg.lang import ast
-from thalweg.lang.cursor import Cursor
-from thalweg.lang.selects import parse_select
+from thalweg.lang.parsing import ast
+from thalweg.lang.parsing.cursor import Cursor
+from thalweg.lang.parsing.select_grammar import parse_select
 from thalweg.statements.protocol import Effect, StatementKind
 from thalweg.statements.services import Services
 

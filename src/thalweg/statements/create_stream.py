@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from thalweg.errors import ConfigError
-from thalweg.lang import ast
-from thalweg.lang.cursor import Cursor, place
-from thalweg.lang.definitions import fields_of, parse_columns, parse_source, source_spec
+from thalweg.lang.column_definitions import fields_of, parse_columns, parse_source, source_spec
 from thalweg.lang.durations import unit_micros
+from thalweg.lang.parsing import ast
+from thalweg.lang.parsing.cursor import Cursor, place
 from thalweg.lang.syntax import TokenType
 from thalweg.plan.catalog import DEFAULT_IDLE, StreamDef
 from thalweg.statements.protocol import Effect, StatementKind

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from thalweg.lang import ast
-from thalweg.lang.cursor import Cursor
-from thalweg.lang.definitions import fields_of, parse_columns, parse_source, source_spec
+from thalweg.lang.column_definitions import fields_of, parse_columns, parse_source, source_spec
+from thalweg.lang.parsing import ast
+from thalweg.lang.parsing.cursor import Cursor
 from thalweg.statements.protocol import Effect, StatementKind
 from thalweg.statements.services import Services
 

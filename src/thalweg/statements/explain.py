@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from thalweg.errors import NotAvailableYet
-from thalweg.lang.cursor import Cursor
+from thalweg.lang.parsing.cursor import Cursor
 from thalweg.statements.create_query import (
     CreateQuery,
     SelectStatement,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from thalweg.lang.cursor import Cursor
-from thalweg.lang.moments import moment
+from thalweg.lang.binding.instant_literals import moment
+from thalweg.lang.parsing.cursor import Cursor
 from thalweg.lang.syntax import exp
 from thalweg.statements.protocol import Effect, StatementKind
 from thalweg.statements.services import Reading

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from thalweg.lang.cursor import Cursor
+from thalweg.lang.parsing.cursor import Cursor
 from thalweg.statements.protocol import Language, Statement, StatementKind
 
 

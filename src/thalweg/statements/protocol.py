@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, Protocol
 
-from thalweg.lang.cursor import Cursor
+from thalweg.lang.parsing.cursor import Cursor
 from thalweg.statements.services import Reading, Services
 
 

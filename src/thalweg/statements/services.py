@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from thalweg.lang import ast
+from thalweg.lang.parsing import ast
 from thalweg.plan.catalog import SourceSpec, StreamDef, TableDef, ViewDef
 from thalweg.plan.logical import Schema
 

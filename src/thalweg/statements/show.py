@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from thalweg.lang.cursor import Cursor
+from thalweg.lang.parsing.cursor import Cursor
 from thalweg.statements.protocol import Effect, StatementKind
 from thalweg.statements.services import Reading
 

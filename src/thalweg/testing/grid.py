@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.lang.binder import bind
-from thalweg.lang.parser import parse_query
+from thalweg.lang.binding.binder import bind
+from thalweg.lang.parsing.parser import parse_query
 from thalweg.runtime.session.session import Query
 from thalweg.testing.compare import column_values, difference, from_table, python_rows
 from thalweg.testing.generators import Case, GeneratedStream, cuts

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from thalweg.exec.expressions import UserFunction
+from thalweg.exec.expressions.evaluate import UserFunction
 from thalweg.exec.jobs import Job, Result, execute_all
 from thalweg.store.packs import PackCache
 

@@ -13,12 +13,12 @@ from thalweg.adapt.joins.tree_watch import TREES
 from thalweg.adapt.watch import Known, WatchKind
 from thalweg.exec.tactics import Observation
 from thalweg.instants import Ints
-from thalweg.plan.conjunctions import orderable
+from thalweg.plan.bound_query import QueryOptions
+from thalweg.plan.joins.join_caches import Span, all_spans, compatible, with_spans
+from thalweg.plan.joins.join_order import orderable_pipelines, pipeline_of
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.pipelines import orderable_pipelines, pipeline_of
-from thalweg.plan.query import QueryOptions
+from thalweg.plan.predicate_order import orderable
 from thalweg.plan.relations.block import blocks_of
-from thalweg.plan.subresults import Span, all_spans, compatible, with_spans
 
 _LONGEST = 7
 

@@ -20,7 +20,7 @@ from thalweg.adapt.adaptation import Adaptation
 from thalweg.features import LANGUAGE
 from thalweg.fluent.streams import Stream, named
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef
-from thalweg.plan.pipelines import Orders
+from thalweg.plan.joins.join_order import Orders
 from thalweg.runtime.epoch.coordinator import EpochReport
 from thalweg.runtime.lifecycle.backfill import Pace
 from thalweg.runtime.session.core import EngineCore

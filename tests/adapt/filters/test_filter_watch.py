@@ -25,11 +25,11 @@ from thalweg.adapt.planlog import KEPT, PENDING, REVERTED, PlanLog, Switch
 from thalweg.adapt.profiler import Profiler
 from thalweg.columns.vector import Vector
 from thalweg.exec.context import TaskContext
-from thalweg.exec.expressions import UserFunction
-from thalweg.exec.filters import judge
+from thalweg.exec.expressions.evaluate import UserFunction
+from thalweg.exec.predicates.conjunction import judge
 from thalweg.exec.tactics import DROPPED, ERRED, PASSED, UNKNOWN, Observation
-from thalweg.plan.conjunctions import Ordered, in_text_order
 from thalweg.plan.expr import Column, Predicate, UserCall
+from thalweg.plan.predicate_order import Ordered, in_text_order
 from thalweg.plan.types import BIGINT, BOOLEAN
 from thalweg.testing import Runner
 

@@ -14,8 +14,8 @@ from thalweg.adapt.joins.calibration import calibrated
 from thalweg.adapt.joins.costs import benefit, upkeep
 from thalweg.adapt.joins.estimators import NewKeyShare
 from thalweg.adapt.operation_costs import UNITS, JoinCosts
-from thalweg.plan.pipelines import Orders
-from thalweg.plan.subresults import Span, with_spans
+from thalweg.plan.joins.join_caches import Span, with_spans
+from thalweg.plan.joins.join_order import Orders
 from thalweg.runtime.session.session import Query
 from thalweg.store import native
 from thalweg.testing.runner import Runner

@@ -19,7 +19,7 @@ from thalweg.adapt.joins.candidates import (
     prefix_sets,
     straddles,
 )
-from thalweg.plan.subresults import keeps_prefix
+from thalweg.plan.joins.join_caches import keeps_prefix
 
 
 @st.composite

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.adapt.operation_costs import UNITS
-from thalweg.plan.pipelines import PipelineOf, pipeline_of
+from thalweg.plan.joins.join_order import PipelineOf, pipeline_of
 from thalweg.runtime.session.session import Query
 from thalweg.testing.runner import Runner
 

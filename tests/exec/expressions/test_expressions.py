@@ -18,8 +18,8 @@ from thalweg.columns.vector import (
     from_arrow,
 )
 from thalweg.errors import UnknownName
-from thalweg.exec.expressions import UserFunction, evaluate, used_functions
-from thalweg.exec.kernels.registry import LAZY, NULLABLE, STRICT
+from thalweg.exec.expressions.evaluate import UserFunction, evaluate, used_functions
+from thalweg.exec.expressions.kernels.registry import LAZY, NULLABLE, STRICT
 from thalweg.plan.expr import Call, Column, Expr, Literal, UserCall
 from thalweg.plan.functions import cast, resolve
 from thalweg.plan.functions.signature import DEFINITIONS

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from thalweg.exec.joins.joined import Joined
-from thalweg.exec.joins.subresults import SubresultReader, key_hashes
+from thalweg.exec.joins.cache.cache_reader import SubresultReader, key_hashes
+from thalweg.exec.joins.nway_join import Joined
+from thalweg.plan.joins.join_caches import _Builder
 from thalweg.plan.pipeline import Pipeline
 from thalweg.plan.relations.block import Block
-from thalweg.plan.subresults import _Builder
 
 
 def entries(reader: SubresultReader) -> dict[int, Counter[tuple[Any, ...]]]:

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from inspecting import Inspector
 
-from thalweg.plan.pipelines import Orders
-from thalweg.plan.subresults import Span, all_spans, compatible, with_spans
+from thalweg.plan.joins.join_caches import Span, all_spans, compatible, with_spans
+from thalweg.plan.joins.join_order import Orders
 from thalweg.runtime.session.session import Query
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.grid import load, reference_result

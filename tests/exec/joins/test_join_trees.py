@@ -8,7 +8,7 @@ import pytest
 from inspecting import Inspector
 
 from thalweg.errors import NotAvailableYet
-from thalweg.plan.trees import Tree, binary_trees, leaves_of, usual_tree, with_tree
+from thalweg.plan.joins.join_trees import Tree, binary_trees, leaves_of, usual_tree, with_tree
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.grid import load, reference_result
 from thalweg.testing.joingraphs import random_join

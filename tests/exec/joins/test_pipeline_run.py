@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.plan.pipelines import Orders
+from thalweg.plan.joins.join_order import Orders
 from thalweg.testing.runner import Runner
 
 ROWS = 400

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from thalweg.exec.many import index as index_module
-from thalweg.exec.many.cells import OPERATORS, CellsOf
-from thalweg.exec.many.index import Factor, PredicateIndex
+from thalweg.exec.shared_filters import predicate_index as index_module
+from thalweg.exec.shared_filters.cells import OPERATORS, CellsOf
+from thalweg.exec.shared_filters.predicate_index import Factor, PredicateIndex
 
 ASK: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt, "<=": operator.le, "=": operator.eq, ">=": operator.ge, ">": operator.gt,

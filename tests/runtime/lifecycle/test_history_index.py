@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.exec import lookups
+from thalweg.exec.predicates import constant_lookup
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.runner import Runner
 
@@ -56,7 +56,7 @@ def test_the_index_changes_no_row(sql: str, buckets: int, monkeypatch: pytest.Mo
     assert read > 0 or "nobody" in sql
     asked = [n for key, n in counts.items() if key.startswith("evaluations:dev")]
     assert sum(asked) <= 8 * N / KEYS * buckets
-    monkeypatch.setattr(lookups, "SMALLEST", 10**9)
+    monkeypatch.setattr(constant_lookup, "SMALLEST", 10**9)
     expected, whole = late(sql, buckets=buckets, slice_rows=9_000, share_from=10**9)
     assert difference(expected, found) is None
     assert not any(key.startswith("looked up:") for key in whole)
@@ -112,7 +112,7 @@ def test_without_an_index_the_past_is_pushed() -> None:
 def test_a_column_that_is_asked_for_often_gets_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
     """priorart AU-4, for attributes other than the KEY: after some queries about a column the next
     ones look it up, with the same answers."""
-    monkeypatch.setattr(lookups, "WORTH_IT", 3)
+    monkeypatch.setattr(constant_lookup, "WORTH_IT", 3)
     made = Runner(share_from=10**9)
     made.stream("s", rows(), key=("dev",), retain="1 hour")
     made.run()

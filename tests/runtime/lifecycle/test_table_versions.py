@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from thalweg.errors import ConfigError, DuplicateName
-from thalweg.lang.binder import bind
-from thalweg.lang.parser import parse_query
+from thalweg.lang.binding.binder import bind
+from thalweg.lang.parsing.parser import parse_query
 from thalweg.testing import Runner
 from thalweg.testing.compare import difference, from_table, python_rows
 from thalweg.testing.reference import ReferenceStream, evaluate_query

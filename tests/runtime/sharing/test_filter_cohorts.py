@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from thalweg.errors import ConfigError, DuplicateName
-from thalweg.exec.many import sets
-from thalweg.plan.standing import standing_filter
+from thalweg.exec.shared_filters import member_sets
+from thalweg.plan.sharing.shared_filter import standing_filter
 from thalweg.runtime.state.query_state import FILTERS
 from thalweg.testing.compare import difference, from_table
 from thalweg.testing.runner import Runner
@@ -117,8 +117,8 @@ def test_sharing_changes_no_row(seed: int) -> None:
 def test_bitmaps_and_lists_say_the_same(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """priorart PS-9: whichever layout, each member gets its rows; left alone, the smaller one."""
     found, sizes = {}, {}
-    for layout in (sets.LISTS, sets.BITMAPS, sets.SMALLER):
-        monkeypatch.setattr(sets, "LAYOUT", layout)
+    for layout in (member_sets.LISTS, member_sets.BITMAPS, member_sets.SMALLER):
+        monkeypatch.setattr(member_sets, "LAYOUT", layout)
         made = runner(0)
         for i, text in enumerate(texts(count, count)):
             made.query(text, f"q{i}")
@@ -127,10 +127,10 @@ def test_bitmaps_and_lists_say_the_same(count: int, monkeypatch: pytest.MonkeyPa
         found[layout] = results(made)
         outputs = made.core.state.outputs.values()
         sizes[layout] = sum(int(p[2]) for packs in outputs for p in packs)
-    for name, expected in found[sets.LISTS].items():
-        assert difference(expected, found[sets.BITMAPS][name]) is None
-        assert difference(expected, found[sets.SMALLER][name]) is None
-    assert sizes[sets.SMALLER] <= 1.05 * min(sizes.values())
+    for name, expected in found[member_sets.LISTS].items():
+        assert difference(expected, found[member_sets.BITMAPS][name]) is None
+        assert difference(expected, found[member_sets.SMALLER][name]) is None
+    assert sizes[member_sets.SMALLER] <= 1.05 * min(sizes.values())
 
 
 def test_members_may_rest_change_and_come_back() -> None:

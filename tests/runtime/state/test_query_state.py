@@ -8,7 +8,7 @@ from dataclasses import FrozenInstanceError, fields, replace
 
 import pytest
 
-from thalweg.exec.groupstate import StatePack
+from thalweg.exec.aggregate.group_state import StatePack
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.query_state import (
     FILTERS,

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.exec import upkeep
+from thalweg.exec.upkeep import merge_packs
 from thalweg.runtime.state.open_path import sweep
 from thalweg.runtime.upkeep import background_merges as aside
 from thalweg.runtime.upkeep import compaction
@@ -23,7 +23,7 @@ from thalweg.testing.runner import Runner
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Packs are large from 64 rows on, pieces have 50."""
     monkeypatch.setattr(compaction, "SMALLEST_TIER", 1)
-    monkeypatch.setattr(upkeep, "COLD_ROWS", 50)
+    monkeypatch.setattr(merge_packs, "COLD_ROWS", 50)
     monkeypatch.setattr(aside, "COLD_SELDOM", 1)
 
 
@@ -125,7 +125,7 @@ def test_what_is_cold_expires_like_everything_else(tmp_path: Path) -> None:
 
 
 def test_cold_packs_take_less_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "COLD_ROWS", 1 << 18)
+    monkeypatch.setattr(merge_packs, "COLD_ROWS", 1 << 18)
     monkeypatch.setattr(compaction, "SMALLEST_TIER", 4096)
     sizes = {}
     for tier in (2, 99):

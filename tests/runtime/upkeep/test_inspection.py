@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from thalweg.errors import FormatTooNew, PathError
-from thalweg.plan import slots
+from thalweg.plan import state_slots
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.open_path import claim, release
 from thalweg.runtime.state.query_state import Lifecycle
@@ -238,9 +238,9 @@ def test_readings_during_dropping_are_taken_again(monkeypatch: pytest.MonkeyPatc
 
 
 def test_every_kind_of_state_has_words() -> None:
-    kinds = {v for v in vars(slots).values() if isinstance(v, slots.SlotKind)}
-    assert slots.GROUPS in kinds
-    assert kinds == set(slots.SLOT_KINDS)
+    kinds = {v for v in vars(state_slots).values() if isinstance(v, state_slots.SlotKind)}
+    assert state_slots.GROUPS in kinds
+    assert kinds == set(state_slots.SLOT_KINDS)
     assert all(k.words for k in kinds)
 
 

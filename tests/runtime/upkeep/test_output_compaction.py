@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from thalweg.errors import ConfigError
-from thalweg.exec.gather import EPOCH
+from thalweg.exec.upkeep.gather_output import EPOCH
 from thalweg.runtime.results.followers import Results
 from thalweg.runtime.state.output_keys import epochs_of, key_of, keys_of, owner_of
 from thalweg.runtime.upkeep.inspection import inspect

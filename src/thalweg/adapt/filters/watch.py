@@ -19,9 +19,9 @@ from thalweg.adapt.planlog import Reason, Switch
 from thalweg.adapt.profiler import Key, Statistic
 from thalweg.adapt.watch import Candidate, Known, Watch, WatchKind, WatchProfiler
 from thalweg.exec.tactics import Observation, Subject
-from thalweg.plan.conjunctions import Ordered, orderable, reordered
+from thalweg.plan.bound_query import QueryOptions
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.query import QueryOptions
+from thalweg.plan.predicate_order import Ordered, orderable, reordered
 
 SELECTIVITY = "selectivity"
 PROFILE = "profile"

@@ -37,10 +37,17 @@ from thalweg.adapt.planlog import Reason, Switch
 from thalweg.adapt.profiler import Key, Statistic
 from thalweg.adapt.watch import Candidate, Known, Watch, WatchKind, WatchProfiler
 from thalweg.exec.tactics import JoinOf, JoinSeen, JoinTactic
+from thalweg.plan.bound_query import QueryOptions
+from thalweg.plan.joins.join_caches import (
+    Span,
+    key_of,
+    may_be_kept,
+    sources_of,
+    upkeep_of,
+    with_spans,
+)
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.query import QueryOptions
 from thalweg.plan.relations.block import Block, blocks_of
-from thalweg.plan.subresults import Span, key_of, may_be_kept, sources_of, upkeep_of, with_spans
 
 RATES = ("caches", "rates")
 

@@ -8,8 +8,8 @@ from time import perf_counter
 import numpy as np
 
 from thalweg.adapt.operation_costs import JoinCosts
-from thalweg.exec.joins.combinations import Combinations
-from thalweg.exec.joins.kept import Kept
+from thalweg.exec.joins.cache.join_cache import Kept
+from thalweg.exec.leaves.row_combinations import Combinations
 from thalweg.plan.pipeline import Pipeline, Subresult
 from thalweg.store import native
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from thalweg.adapt.constants import CACHE_QUOTA
-from thalweg.plan.subresults import keeps_prefix
+from thalweg.plan.joins.join_caches import keeps_prefix
 
 Leaves = frozenset[int]
 Pipelines = Mapping[int, tuple[int, ...]]

@@ -18,9 +18,9 @@ from thalweg.adapt.filters.ordering import Ordering, Settings, bernoulli
 from thalweg.adapt.filters.watch import OrderWatch
 from thalweg.adapt.watch import Known, WatchKind, WatchProfiler
 from thalweg.exec.tactics import PipelineTactic
+from thalweg.plan.bound_query import QueryOptions
+from thalweg.plan.joins.join_order import PipelineOf, orderable_pipelines, pipeline_of, repiped
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.pipelines import PipelineOf, orderable_pipelines, pipeline_of, repiped
-from thalweg.plan.query import QueryOptions
 
 
 class PipelineWatch(OrderWatch):

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from thalweg.adapt.trial import Trial
 from thalweg.adapt.watch import Candidate, Known, Watch, WatchKind, WatchProfiler
+from thalweg.plan.bound_query import QueryOptions
+from thalweg.plan.joins.join_trees import Tree, usual_tree, with_tree
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.query import QueryOptions
 from thalweg.plan.relations.block import blocks_of
-from thalweg.plan.trees import Tree, usual_tree, with_tree
 
 
 class TreeWatch(Watch[Tree]):

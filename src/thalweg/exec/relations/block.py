@@ -6,13 +6,13 @@ import numpy as np
 
 from thalweg.columns.frame import Changes, concat_changes
 from thalweg.columns.instant_set import InstantSet
-from thalweg.exec.aggregate import aggregate
-from thalweg.exec.emit import projected, revised
-from thalweg.exec.joins.joined import Joined
-from thalweg.exec.joins.keeping import Keeper
-from thalweg.exec.relation_step import RelationInStep
+from thalweg.exec.aggregate.group_by import aggregate
+from thalweg.exec.joins.cache.cache_files import Keeper
+from thalweg.exec.joins.nway_join import Joined
+from thalweg.exec.relations.emit import projected, revised
 from thalweg.exec.relations.protocol import runs
-from thalweg.plan import slots
+from thalweg.exec.relations.relation_step import RelationInStep
+from thalweg.plan import state_slots
 from thalweg.plan.leaf import Leaf
 from thalweg.plan.relations.block import Block
 
@@ -54,8 +54,8 @@ def _grouped(step: RelationInStep, block: Block, joined: Joined) -> Changes:
     if known and changes.ends is None:
         changes.ends = np.zeros(len(changes), np.int64)
     start = step.state.task.start if step.ctx.begins else None
-    found = aggregate(step.ctx, block.grouping, changes, step.stored(slots.GROUPS), start)
-    slot = slots.slot(step.number, slots.GROUPS)
+    found = aggregate(step.ctx, block.grouping, changes, step.stored(state_slots.GROUPS), start)
+    slot = state_slots.slot(step.number, state_slots.GROUPS)
     step.state.keep(slot, found.state, sides=found.sides)
     skip_old = step.only_new and not step.state.plan.needs_netting
     return revised(step.ctx, block, found.revisions, skip_old)

@@ -15,15 +15,15 @@ import pyarrow.compute as pc
 from thalweg.columns.frame import Changes, Frame, empty_frame
 from thalweg.columns.runs import sort_into_runs
 from thalweg.columns.vector import Vector, arrow_vector, constant, from_arrow
-from thalweg.exec.aggregate import normalized
+from thalweg.exec.aggregate.group_by import normalized
 from thalweg.exec.context import TaskContext
-from thalweg.exec.lifetimes import in_stream_order
+from thalweg.exec.leaves.order_lifetimes import in_stream_order
 from thalweg.exec.relations.protocol import RelationStep, runs
 from thalweg.instants import Ints
 from thalweg.plan.expr import Literal
 from thalweg.plan.logical import SequenceColumn
 from thalweg.plan.relations.over import Sequenced
-from thalweg.plan.slots import LAST
+from thalweg.plan.state_slots import LAST
 from thalweg.plan.types import BIGINT
 from thalweg.store.packs import TIME
 

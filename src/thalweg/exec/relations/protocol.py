@@ -12,10 +12,10 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from thalweg.columns.frame import Changes
+from thalweg.exec.aggregate.group_state import StatePack
 from thalweg.exec.context import TaskContext
-from thalweg.exec.groupstate import StatePack
 from thalweg.plan.relations.protocol import Relation
-from thalweg.plan.slots import SlotKind
+from thalweg.plan.state_slots import SlotKind
 from thalweg.store.packs import Key
 
 

@@ -1,7 +1,7 @@
 """The built-in scalar functions: names, types and nullability, with every cast made explicit.
 
-Evaluation lives in `thalweg.exec.kernels`. Beside Spark's rules the language has one of its own:
-a number such as 1.5 is a DOUBLE.
+Evaluation lives in `thalweg.exec.expressions.kernels`. Beside Spark's rules the language has one of
+its own: a number such as 1.5 is a DOUBLE.
 """
 
 from __future__ import annotations

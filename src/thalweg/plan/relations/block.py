@@ -18,7 +18,7 @@ from thalweg.plan.relations.protocol import (
     Together,
     reordered_leaf,
 )
-from thalweg.plan.slots import BAG, GROUPS, LEAF, ROWS, STREAM
+from thalweg.plan.state_slots import BAG, GROUPS, LEAF, ROWS, STREAM
 
 
 @dataclass(frozen=True, slots=True)

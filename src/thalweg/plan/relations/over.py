@@ -14,7 +14,7 @@ from thalweg.plan.relations.protocol import (
     Together,
     reordered_leaf,
 )
-from thalweg.plan.slots import LAST
+from thalweg.plan.state_slots import LAST
 
 
 @dataclass(frozen=True, slots=True)

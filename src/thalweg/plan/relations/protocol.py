@@ -17,7 +17,7 @@ from typing import ClassVar, Protocol, Self
 from thalweg.plan.expr import Predicate
 from thalweg.plan.leaf import Leaf
 from thalweg.plan.logical import Schema
-from thalweg.plan.slots import SlotKind
+from thalweg.plan.state_slots import SlotKind
 
 Predicates = tuple[Predicate, ...]
 Reorder = Callable[[Predicates], Predicates]

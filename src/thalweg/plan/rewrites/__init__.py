@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.expr import Expr, Literal
 from thalweg.plan.logical import Emit, Node
-from thalweg.plan.query import BoundQuery
 from thalweg.plan.rewrites.fold_constants import fold_constants
 from thalweg.plan.rewrites.prune_columns import prune_columns
 from thalweg.plan.rewrites.push_filters import push_filters

@@ -6,14 +6,14 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from thalweg.exec.aggregate import OPENS
-from thalweg.exec.groupstate import StatePack
+from thalweg.exec.aggregate.group_by import OPENS
+from thalweg.exec.aggregate.group_state import StatePack
 from thalweg.exec.jobs import Result, UpkeepFailed
+from thalweg.exec.leaves.window_store import KeepResult
 from thalweg.exec.task import StepResult
-from thalweg.exec.upkeep import FoldResult
-from thalweg.exec.windowstore import KeepResult
-from thalweg.plan import slots
-from thalweg.plan.slots import SlotRule
+from thalweg.exec.upkeep.merge_packs import FoldResult
+from thalweg.plan import state_slots
+from thalweg.plan.state_slots import SlotRule
 from thalweg.runtime.epoch.intake import Intake
 from thalweg.runtime.lifecycle.plan_table import PlanTable
 from thalweg.runtime.lifecycle.silent_fill import add_up, end_silence
@@ -139,7 +139,7 @@ class ApplyResults:
         """Packs of state: some slots are replaced by each step, the others are added to."""
         found: dict[str, tuple[StatePack, ...]] = {}
         for slot, packs in query.operators.slots.items():
-            if slots.kind_of(slot).rule is SlotRule.REPLACED:
+            if state_slots.kind_of(slot).rule is SlotRule.REPLACED:
                 self._files.drop(f for p in packs for f in p.files)
             else:
                 found[slot] = packs

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from thalweg.exec.upkeep import CleanResult, CleanTask
+from thalweg.exec.upkeep.merge_packs import CleanResult, CleanTask
 from thalweg.plan.catalog import REJECTS, Catalog
 from thalweg.runtime.executor import JobRunner
 from thalweg.runtime.lifecycle.plan_table import PlanTable

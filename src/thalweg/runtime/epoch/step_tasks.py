@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from thalweg.exec.jobs import Job
-from thalweg.exec.many.roll import Roll
-from thalweg.exec.share import task_ranges
+from thalweg.exec.leaves.task_share import task_ranges
+from thalweg.exec.shared_filters.member_roll import Roll
 from thalweg.exec.task import StepTask
 from thalweg.instants import BEFORE_TIME
 from thalweg.plan.physical import QueryPlan

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 
 from thalweg.adapt.adaptation import Adaptation
-from thalweg.exec.aggregate import OPENS
-from thalweg.exec.shared import selectivity
+from thalweg.exec.aggregate.group_by import OPENS
+from thalweg.exec.predicates.memo import selectivity
 from thalweg.plan.catalog import SYSSTREAM, Catalog, system_stream
 from thalweg.plan.types import to_arrow
 from thalweg.runtime.epoch.intake import Intake

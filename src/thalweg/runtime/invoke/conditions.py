@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from thalweg.plan.pairs import pairs_of
-from thalweg.plan.query import BoundQuery
-from thalweg.plan.standing import StandingFilter, where_filter
+from thalweg.plan.bound_query import BoundQuery
+from thalweg.plan.sharing.shared_filter import StandingFilter, where_filter
+from thalweg.plan.sharing.shared_join import pairs_of
 from thalweg.runtime.planner import Planner
 
 

@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.errors import ConfigError
-from thalweg.exec.expressions import UserFunction
+from thalweg.exec.expressions.evaluate import UserFunction
+from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.catalog import Catalog
+from thalweg.plan.instant_plan import picked_columns, snapshot_plan, windows_of
 from thalweg.plan.leaf import Leaf
-from thalweg.plan.pairs import judged_plan, pairs_of
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.query import BoundQuery
-from thalweg.plan.snapshots import picked_columns, snapshot_plan, windows_of
+from thalweg.plan.sharing.shared_join import judged_plan, pairs_of
 from thalweg.plan.types import to_arrow
 from thalweg.runtime.invoke.range_aggregates import RangeAggregates, is_ranked
 from thalweg.runtime.invoke.row_fetch import RowFetch, columns_of

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from thalweg.errors import ConfigError
 from thalweg.instants import AFTER_TIME
+from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.catalog import Catalog
+from thalweg.plan.instant_plan import has_snapshots
 from thalweg.plan.logical import EmitKind
-from thalweg.plan.query import BoundQuery
-from thalweg.plan.snapshots import has_snapshots
 from thalweg.runtime.invoke.conditions import Conditions, condition_key
 from thalweg.runtime.invoke.instant_answers import InstantAnswers
 from thalweg.runtime.lifecycle.history_start import REPLAY, SEED, begin, beginning

@@ -16,7 +16,7 @@ import pyarrow as pa
 from thalweg.aggregates.kind import kind_of
 from thalweg.aggregates.sums import SUM
 from thalweg.columns.vector import OVERFLOW, Vector, from_arrow, numpy_type
-from thalweg.exec.expressions import evaluate
+from thalweg.exec.expressions.evaluate import evaluate
 from thalweg.instants import BEFORE_TIME, Ints
 from thalweg.plan.expr import Column, Expr
 from thalweg.plan.logical import NamedAggregate

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from thalweg.exec.emit import SIGN
-from thalweg.exec.expressions import UserFunction
-from thalweg.exec.many.sets import by_member
-from thalweg.exec.share import task_ranges
+from thalweg.exec.expressions.evaluate import UserFunction
+from thalweg.exec.leaves.task_share import task_ranges
+from thalweg.exec.relations.emit import SIGN
+from thalweg.exec.shared_filters.member_sets import by_member
 from thalweg.exec.step import step
 from thalweg.exec.task import StepTask
 from thalweg.instants import AFTER_TIME, BEFORE_TIME, Ints

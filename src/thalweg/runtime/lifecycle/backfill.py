@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from thalweg.exec.lookups import constants_of, find_by_constants
+from thalweg.exec.predicates.constant_lookup import constants_of, find_by_constants
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.query_state import QueryState

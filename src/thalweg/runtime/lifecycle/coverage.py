@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from thalweg.instants import AFTER_TIME, BEFORE_TIME, format_instant
-from thalweg.plan import slots
+from thalweg.plan import state_slots
 from thalweg.plan.leaf import Leaf
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.lifecycle.history_start import passes_rows_on, reach
@@ -104,7 +104,7 @@ def _full_windows(plan: QueryPlan, query: QueryState, stores: Stores) -> Iterato
     """Windows of so many rows that hold as many: what came before would not be in them."""
     for number, relation in enumerate(plan.relations):
         for i, leaf in enumerate(relation.leaves):
-            slot = slots.slot(number, slots.LEAF, i)
+            slot = state_slots.slot(number, state_slots.LEAF, i)
             if leaf.keeps_rows:
                 store = stores.get(query.operators.shared_slots.get(slot, ""))
                 packs = query.operators.slots.get(slot, ()) if store is None else store.packs

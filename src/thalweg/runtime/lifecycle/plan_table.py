@@ -8,12 +8,12 @@ from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
 from typing import Any
 
 from thalweg.adapt.adaptation import Adaptation
-from thalweg.exec.shared import Common, common_predicates
+from thalweg.exec.predicates.memo import Common, common_predicates
 from thalweg.exec.tactics import Seen
+from thalweg.plan.bound_query import QueryOptions
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.expr import Expr
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.query import QueryOptions
 from thalweg.store.packs import Key
 
 log = logging.getLogger("thalweg")

@@ -9,9 +9,9 @@ from functools import cache
 import pyarrow as pa
 
 from thalweg.errors import StillRead, UnknownName, did_you_mean
+from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.catalog import ViewDef
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.query import BoundQuery
 from thalweg.runtime.lifecycle.plan_table import PlanTable
 from thalweg.runtime.planner import Planner
 from thalweg.runtime.sinks.sinks import Sink

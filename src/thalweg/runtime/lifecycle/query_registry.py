@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from thalweg.instants import BEFORE_TIME
+from thalweg.plan.bound_query import QueryOptions
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.query import QueryOptions
 from thalweg.runtime.lifecycle.backfill import PUSH, Pace, chosen_backfill
 from thalweg.runtime.lifecycle.history_start import SEED, begin, beginning, usual_history
 from thalweg.runtime.lifecycle.plan_table import PlanTable

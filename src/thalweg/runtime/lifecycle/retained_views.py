@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from thalweg.errors import ConfigError, DuplicateName
 from thalweg.instants import BEFORE_TIME, format_duration
+from thalweg.plan.bound_query import BoundQuery, QueryOptions
 from thalweg.plan.catalog import Catalog, SourceSpec, StreamDef
 from thalweg.plan.logical import EmitKind
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.query import BoundQuery, QueryOptions
 from thalweg.runtime.lifecycle.history_start import passes_rows_on, reach
 from thalweg.runtime.lifecycle.plan_table import PlanTable
 from thalweg.runtime.lifecycle.query_registry import QueryRegistry

@@ -14,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from thalweg.exec.derived import WEIGHT, summed
-from thalweg.exec.emit import SIGN
+from thalweg.exec.leaves.subrelation import WEIGHT, summed
+from thalweg.exec.relations.emit import SIGN
 from thalweg.plan.logical import EmitKind
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.results.current_answer import add_to, weighted

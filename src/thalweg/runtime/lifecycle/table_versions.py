@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.errors import ConfigError
-from thalweg.exec.versioned import SINCE, first_version, next_version
+from thalweg.exec.leaves.versioned_table import SINCE, first_version, next_version
 from thalweg.instants import AFTER_TIME, BEFORE_TIME, format_instant
 from thalweg.runtime.state.clock import wall_clock
 from thalweg.runtime.state.engine_state import EngineState

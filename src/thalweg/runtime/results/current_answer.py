@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.errors import ConfigError
-from thalweg.exec.derived import WEIGHT, summed
-from thalweg.exec.emit import SIGN
-from thalweg.exec.gather import EPOCH
+from thalweg.exec.leaves.subrelation import WEIGHT, summed
+from thalweg.exec.relations.emit import SIGN
+from thalweg.exec.upkeep.gather_output import EPOCH
 from thalweg.instants import BEFORE_TIME, format_instant
 from thalweg.runtime.state.query_state import Described
 from thalweg.store.packs import TIME, PackMeta, fresh_name, write_pack

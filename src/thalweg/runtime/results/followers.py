@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from thalweg.errors import ConfigError, UnknownName, did_you_mean
-from thalweg.exec.gather import of_epochs, rows_of
-from thalweg.exec.many.roll import NAME
+from thalweg.exec.shared_filters.member_roll import NAME
+from thalweg.exec.upkeep.gather_output import of_epochs, rows_of
 from thalweg.runtime.results.described_schema import read_schema
 from thalweg.runtime.results.read_stable import read_stable
 from thalweg.runtime.state.engine_state import EngineState

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.query import BoundQuery
 from thalweg.runtime.state.query_state import QueryState
 
 Membership = Sequence[Any]

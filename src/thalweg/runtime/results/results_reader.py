@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thalweg.errors import ConfigError
-from thalweg.exec.gather import Readable, rows_of
-from thalweg.exec.many.sets import wanted_by
+from thalweg.exec.shared_filters.member_sets import wanted_by
+from thalweg.exec.upkeep.gather_output import Readable, rows_of
 from thalweg.instants import format_instant
 from thalweg.plan.logical import EmitKind
 from thalweg.runtime.planner import output_schema

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from thalweg.errors import ConfigError
-from thalweg.lang import ast
-from thalweg.plan.query import BoundQuery
+from thalweg.lang.parsing import ast
+from thalweg.plan.bound_query import BoundQuery
 from thalweg.runtime.invoke.materialize_modes import MaterializeModes
 from thalweg.runtime.lifecycle.plan_table import PlanTable
 from thalweg.runtime.lifecycle.query_catalog import QueryCatalog

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from thalweg.errors import UnknownName, did_you_mean
+from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.catalog import ViewDef
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.query import BoundQuery
-from thalweg.plan.standing import standing_filter
+from thalweg.plan.sharing.shared_filter import standing_filter
 from thalweg.runtime.planner import Planner, output_schema
 from thalweg.runtime.results.lookup import Membership
 from thalweg.runtime.sharing.filter_cohorts import Member, load_members, memberships

@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection
 from thalweg.adapt.adaptation import Adaptation
 from thalweg.errors import ConfigError
 from thalweg.instants import format_duration
-from thalweg.plan.bounded import verdict
+from thalweg.plan.bound_query import BoundQuery
+from thalweg.plan.bounded_state import verdict
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.explain import explain
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.query import BoundQuery
 from thalweg.runtime.planner import Planner
 from thalweg.runtime.results.lookup import QueryLookup
 from thalweg.statements import CreateQuery, SelectStatement, parse

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg.errors import ConfigError, DuplicateName
-from thalweg.exec.expressions import UserFunction
-from thalweg.lang.scope import is_reserved_function
+from thalweg.exec.expressions.evaluate import UserFunction
+from thalweg.lang.binding.scope import is_reserved_function
 from thalweg.plan.catalog import Catalog, FunctionDef
 from thalweg.plan.types import DataType, type_named
 from thalweg.runtime.settings import Settings

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.query import BoundQuery
-from thalweg.plan.standing import standing_filter
+from thalweg.plan.sharing.shared_filter import standing_filter
 from thalweg.runtime.lifecycle.plan_table import PlanTable
 from thalweg.runtime.lifecycle.query_catalog import QueryCatalog
 from thalweg.runtime.results.lookup import Membership

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from thalweg.adapt.planlog import Switch
-from thalweg.lang.parser import parse_query
+from thalweg.lang.parsing.parser import parse_query
+from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.query import BoundQuery
 from thalweg.runtime.lifecycle.coverage import Coverage
 from thalweg.runtime.lifecycle.query_catalog import Registered
 from thalweg.runtime.planner import output_schema

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from thalweg.adapt.planlog import Switch
 from thalweg.instants import instant_of
+from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.query import BoundQuery
 from thalweg.runtime.lifecycle.coverage import Coverage
 from thalweg.runtime.lifecycle.query_catalog import Registered
 from thalweg.runtime.sinks.sinks import Sink

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from thalweg.adapt.adaptation import Adaptation
-from thalweg.plan.bounded import verdict
+from thalweg.plan.bounded_state import verdict
 from thalweg.runtime.lifecycle.history_start import rows_since
 from thalweg.runtime.results.lookup import QueryLookup
 from thalweg.runtime.results.results_reader import ResultsReader

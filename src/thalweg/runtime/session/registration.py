@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from thalweg.errors import DuplicateName
-from thalweg.lang import ast
-from thalweg.lang.parser import parse_query, same_text
+from thalweg.lang.parsing import ast
+from thalweg.lang.parsing.parser import parse_query, same_text
+from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.catalog import SYSSTREAM, Catalog
-from thalweg.plan.query import BoundQuery
 from thalweg.runtime.invoke.materialize_modes import MaterializeModes
 from thalweg.runtime.lifecycle.query_catalog import Callback, QueryCatalog, Registered
 from thalweg.runtime.lifecycle.query_registry import QueryRegistry

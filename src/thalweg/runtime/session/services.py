@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg.lang import ast
+from thalweg.lang.parsing import ast
 from thalweg.runtime.lifecycle.query_catalog import QueryCatalog, Registered
 from thalweg.runtime.session.alteration import Alteration
 from thalweg.runtime.session.reading import StateReading

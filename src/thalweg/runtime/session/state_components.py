@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thalweg.exec.groupstate import HASH, SECOND, StatePack
-from thalweg.plan import slots
+from thalweg.exec.aggregate.group_state import HASH, SECOND, StatePack
+from thalweg.plan import state_slots
 from thalweg.plan.logical import EmitKind
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.relations.block import blocks_of
@@ -104,9 +104,9 @@ def _slot_rows(query: QueryState, storage: Storage) -> int:
     """Rows of state; one row per group is the answer itself, what lies beside it is not."""
     total = 0
     for name, packs in query.operators.slots.items():
-        if slots.kind_of(name) == slots.GROUPS:
+        if state_slots.kind_of(name) == state_slots.GROUPS:
             total += _beside_groups(packs, storage)
-        elif slots.kind_of(name) == slots.COUNTS:
+        elif state_slots.kind_of(name) == state_slots.COUNTS:
             total += max(sum(p.meta.rows for p in packs) - _answers(query), 0)
         else:
             total += sum(p.meta.rows for p in packs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thalweg.errors import ConfigError, DuplicateName, UnknownName, did_you_mean
-from thalweg.lang import ast
+from thalweg.lang.parsing import ast
 from thalweg.plan.catalog import Catalog, ViewDef
 from thalweg.runtime.lifecycle.query_catalog import QueryCatalog
 from thalweg.runtime.lifecycle.retained_views import RetainedViews

@@ -7,10 +7,10 @@ import re
 from collections import Counter
 from dataclasses import replace
 
+from thalweg.plan.bound_query import SHARE, BoundQuery, QueryOptions
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.query import SHARE, BoundQuery, QueryOptions
-from thalweg.plan.standing import StandingFilter, standing_filter
+from thalweg.plan.sharing.shared_filter import StandingFilter, standing_filter
 from thalweg.runtime.lifecycle.query_catalog import Callback, QueryCatalog
 from thalweg.runtime.lifecycle.query_registry import QueryRegistry
 from thalweg.runtime.planner import Planned, Planner, output_schema

@@ -1,10 +1,11 @@
 """Queries that only filter a stream are members of one shared query per stream.
 
-A *cohort* is an internal query over the whole stream with a roll of members (`exec/many`); it has a
-frontier, a past and a state like any other. Members that come at one boundary form a cohort of
-their own, which goes through the past they asked for; when it has come as far as the stream's
-first cohort, the two become one. A member that is paused or altered leaves for a query of its own;
-when that runs again as far as the first cohort, and only filters, it comes back under a new number.
+A *cohort* is an internal query over the whole stream with a roll of members
+(`exec/shared_filters`); it has a frontier, a past and a state like any other. Members that come at
+one boundary form a cohort of their own, which goes through the past they asked for; when it has
+come as far as the stream's first cohort, the two become one. A member that is paused or altered
+leaves for a query of its own; when that runs again as far as the first cohort, and only filters, it
+comes back under a new number.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from thalweg.exec.many.roll import (
+from thalweg.exec.shared_filters.member_roll import (
     CREATED,
     ID,
     NAME,
@@ -27,10 +28,10 @@ from thalweg.exec.many.roll import (
     write_roll,
     write_rows,
 )
+from thalweg.plan.bound_query import QueryOptions
 from thalweg.plan.expr import Expr
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.query import QueryOptions
-from thalweg.plan.standing import StandingFilter
+from thalweg.plan.sharing.shared_filter import StandingFilter
 from thalweg.runtime.lifecycle.coverage import COMPLETE, coverage
 from thalweg.runtime.lifecycle.plan_table import PlanTable
 from thalweg.runtime.lifecycle.query_registry import QueryRegistry

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from thalweg.exec.groupstate import StatePack
-from thalweg.exec.windowstore import KeepResult, KeepTask
+from thalweg.exec.aggregate.group_state import StatePack
+from thalweg.exec.leaves.window_store import KeepResult, KeepTask
 from thalweg.instants import BEFORE_TIME
-from thalweg.plan import slots
+from thalweg.plan import state_slots
 from thalweg.plan.leaf import Leaf
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.executor import JobRunner
@@ -291,7 +291,7 @@ def windows_of(name: str, plan: QueryPlan) -> Iterator[StoredWindow]:
     for number, relation in enumerate(plan.relations):
         for i, leaf in enumerate(relation.leaves):
             if leaf.keeps_rows and leaf.is_stored:
-                yield StoredWindow(name, slots.slot(number, slots.LEAF, i), leaf)
+                yield StoredWindow(name, state_slots.slot(number, state_slots.LEAF, i), leaf)
 
 
 def _key(leaf: Leaf, query: QueryState) -> str:

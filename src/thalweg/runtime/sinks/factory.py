@@ -8,7 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from thalweg.errors import NotAvailableYet
-from thalweg.plan.query import SinkSpec
+from thalweg.plan.bound_query import SinkSpec
 from thalweg.runtime.results.results_reader import answer_before
 from thalweg.runtime.sinks.sinks import ConsoleSink, FilesSink, FunctionSink, Sink, TableSink
 from thalweg.runtime.state.engine_state import EngineState

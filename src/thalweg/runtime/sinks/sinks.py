@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from thalweg.exec.emit import SIGN
-from thalweg.plan.query import SinkSpec
+from thalweg.exec.relations.emit import SIGN
+from thalweg.plan.bound_query import SinkSpec
 from thalweg.runtime.results.current_answer import Answer
 from thalweg.store.packs import TIME
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from thalweg.columns.vector import from_arrow
-from thalweg.exec.expressions import evaluate
+from thalweg.exec.expressions.evaluate import evaluate
 from thalweg.plan import functions
 from thalweg.plan.expr import Column
 from thalweg.plan.logical import Field, Schema

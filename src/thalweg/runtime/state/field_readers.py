@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from thalweg.exec.groupstate import StatePack
+from thalweg.exec.aggregate.group_state import StatePack
 from thalweg.store.packs import PackMeta
 
 _EMPTY: dict[str, Any] = {}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
 
-from thalweg.exec.groupstate import StatePack
+from thalweg.exec.aggregate.group_state import StatePack
 from thalweg.instants import BEFORE_TIME
 from thalweg.runtime.state import serialization
 from thalweg.runtime.state.field_readers import no_entries, pairs, slots

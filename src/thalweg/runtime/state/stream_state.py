@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 
-from thalweg.exec.groupstate import StatePack
+from thalweg.exec.aggregate.group_state import StatePack
 from thalweg.instants import BEFORE_TIME
 from thalweg.runtime.state.field_readers import packs, state_packs
 from thalweg.runtime.state.query_state import Described

@@ -11,10 +11,15 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 
-from thalweg.exec.gather import GatherRejectsTask, GatherResult, GatherTask, RejectsResult
 from thalweg.exec.jobs import Job, Result
-from thalweg.exec.many.merging import MergeSetsTask
-from thalweg.exec.upkeep import MergeResult, MergeTask
+from thalweg.exec.shared_filters.merge_sets import MergeSetsTask
+from thalweg.exec.upkeep.gather_output import (
+    GatherRejectsTask,
+    GatherResult,
+    GatherTask,
+    RejectsResult,
+)
+from thalweg.exec.upkeep.merge_packs import MergeResult, MergeTask
 
 log = logging.getLogger("thalweg")
 Merge = MergeTask | MergeSetsTask | GatherTask | GatherRejectsTask

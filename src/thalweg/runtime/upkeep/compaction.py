@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TypeVar
 
-from thalweg.exec.upkeep import FoldRowsTask, FoldTask, MergeTask
+from thalweg.exec.upkeep.merge_packs import FoldRowsTask, FoldTask, MergeTask
 from thalweg.instants import BEFORE_TIME
-from thalweg.plan import slots
+from thalweg.plan import state_slots
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.relations.protocol import Relation
-from thalweg.plan.slots import SlotRule
+from thalweg.plan.state_slots import SlotRule
 from thalweg.runtime.lifecycle.window_reach import needed_since
 from thalweg.runtime.state.query_state import QueryState
 from thalweg.runtime.state.stream_state import StreamState
@@ -119,7 +119,7 @@ def fold_tasks(
     """At most one fold per slot of state that steps add to."""
     found: list[FoldTask | FoldRowsTask] = []
     for slot, packs in query.operators.slots.items():
-        rule = slots.kind_of(slot).rule
+        rule = state_slots.kind_of(slot).rule
         replaced = rule is SlotRule.REPLACED
         chosen = None if replaced else worth_merging([p.meta.rows for p in packs])
         if chosen is None:
@@ -127,7 +127,7 @@ def fold_tasks(
         begin, end = chosen
         if rule is SlotRule.NEWEST:
             some = tuple(packs[begin:end])
-            keyed = plan.relations[slots.place_of(slot)[0]].has_keys
+            keyed = plan.relations[state_slots.place_of(slot)[0]].has_keys
             found.append(
                 FoldTask(name, slot, some, begin == 0, prefix, query.progress.frontier, keyed)
             )
@@ -163,6 +163,6 @@ def worth_merging(rows: Sequence[int]) -> tuple[int, int] | None:
 
 def leaf_of(plan: QueryPlan, slot: str) -> tuple[Relation, int]:
     """The relation that a slot belongs to, and which of its leaves."""
-    relation, leaf = slots.place_of(slot)
+    relation, leaf = state_slots.place_of(slot)
     assert leaf is not None
     return plan.relations[relation], leaf

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from thalweg.errors import PathError
-from thalweg.exec.groupstate import StatePack
+from thalweg.exec.aggregate.group_state import StatePack
 from thalweg.instants import AFTER_TIME, BEFORE_TIME
-from thalweg.plan import slots
+from thalweg.plan import state_slots
 from thalweg.runtime.results.read_stable import NotThere, read_stable
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.open_path import (
@@ -264,7 +264,7 @@ def _query(name: str, query: QueryState, state: EngineState) -> QueryView:
 
 
 def _slot(name: str, packs: Sequence[StatePack]) -> SlotView:
-    return SlotView(name, slots.kind_of(name).words, Kept.of(p.meta for p in packs))
+    return SlotView(name, state_slots.kind_of(name).words, Kept.of(p.meta for p in packs))
 
 
 def _stub(name: str, packs: Sequence[StatePack]) -> SlotView:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from thalweg.exec.many.merging import MergeSetsTask
+from thalweg.exec.shared_filters.merge_sets import MergeSetsTask
 from thalweg.instants import BEFORE_TIME
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.state.engine_state import EngineState

@@ -10,8 +10,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from thalweg.exec.gather import GatherRejectsTask, GatherResult, GatherTask, RejectsResult
-from thalweg.exec.many.merging import MergeSetsTask
+from thalweg.exec.shared_filters.merge_sets import MergeSetsTask
+from thalweg.exec.upkeep.gather_output import (
+    GatherRejectsTask,
+    GatherResult,
+    GatherTask,
+    RejectsResult,
+)
 from thalweg.instants import BEFORE_TIME
 from thalweg.runtime.settings import COMPACT_FROM, Settings
 from thalweg.runtime.state.engine_state import EngineState

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from thalweg.instants import AFTER_TIME, BEFORE_TIME
-from thalweg.plan import slots
+from thalweg.plan import state_slots
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.physical import QueryPlan
-from thalweg.plan.slots import SlotRule
+from thalweg.plan.state_slots import SlotRule
 from thalweg.runtime.lifecycle.window_reach import needed_since
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.query_state import QueryState
@@ -43,7 +43,7 @@ def forget_emitted(plan: QueryPlan, query: QueryState) -> list[str]:
     gone: list[str] = []
     changed = {}
     for slot, packs in query.operators.slots.items():
-        if slots.kind_of(slot).rule is SlotRule.SINCE:
+        if state_slots.kind_of(slot).rule is SlotRule.SINCE:
             block, i = leaf_of(plan, slot)
             low = needed_since(block, block.leaves[i], query)
             gone += [f for p in packs if p.meta.max_ts < low for f in p.files]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from thalweg.exec.gather import GatherResult, RejectsResult
 from thalweg.exec.jobs import Job
-from thalweg.exec.upkeep import FoldResult
+from thalweg.exec.upkeep.gather_output import GatherResult, RejectsResult
+from thalweg.exec.upkeep.merge_packs import FoldResult
 from thalweg.plan.catalog import Catalog
 from thalweg.runtime.executor import JobRunner
 from thalweg.runtime.lifecycle.plan_table import PlanTable

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from thalweg.exec.emit import SIGN
+from thalweg.exec.relations.emit import SIGN
 from thalweg.runtime.results.described_schema import read_schema
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.open_path import PACK_FOLDERS, leftovers, sweep

@@ -1,0 +1,275 @@
+"""SELECT to a logical plan: names, types and windows settled, or refused with the place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+from thalweg.errors import (
+    BindError,
+    NotAvailableYet,
+    ThalwegError,
+    TypeMismatch,
+    UnboundedState,
+    UnknownName,
+    did_you_mean,
+)
+from thalweg.lang.binding.bound_parts import Found, Items, refuse_whole, written_kind
+from thalweg.lang.binding.from_clause import Sources
+from thalweg.lang.binding.group_by import Item, aggregates_in, grouped
+from thalweg.lang.binding.in_subqueries import filtered
+from thalweg.lang.binding.into_clause import sink_spec
+from thalweg.lang.binding.order_by import row_limit, sort_keys
+from thalweg.lang.binding.over import Over
+from thalweg.lang.binding.query_options import query_options
+from thalweg.lang.binding.scope import Scope
+from thalweg.lang.binding.set_operation_types import alike
+from thalweg.lang.parsing import ast
+from thalweg.lang.parsing.cursor import place
+from thalweg.lang.syntax import exp
+from thalweg.plan.bound_query import BoundQuery
+from thalweg.plan.bounded_state import verdict
+from thalweg.plan.catalog import Catalog
+from thalweg.plan.logical import (
+    Count,
+    CountRule,
+    Emit,
+    EmitKind,
+    Filter,
+    Named,
+    Node,
+    Project,
+    Scan,
+    Schema,
+    Union,
+    Window,
+)
+from thalweg.plan.logical import walk as walk_nodes
+from thalweg.plan.types import NULL
+from thalweg.windows.range import UNBOUNDED
+
+
+def bind(query: ast.Query, catalog: Catalog, text: str) -> BoundQuery:
+    """The bound query, or a refusal. `text` is what error places point into."""
+    found = _bind(query, catalog, text)
+    if not any(isinstance(n, Scan) and not n.is_table for n in walk_nodes(found.node)):
+        raise BindError(
+            "a continuous query needs at least one stream",
+            remedy="a query over tables alone is a Spark query: use engine.spark.sql",
+        ).at(text, *place(text, query.at))
+    _check_order(query, found, text)
+    root = Emit(found.node, found.kind, found.order, found.limit)
+    sink = sink_spec(found.into, found.kind, text, query.at)
+    bound = BoundQuery(root, found.options, text, sink)
+    state = verdict(bound.root)
+    if state.reasons and not bound.options.unbounded:
+        raise UnboundedState(
+            "the query's state would grow for ever: " + "; ".join(state.reasons),
+            remedy="give the stream a window such as [RANGE 1 HOUR], or say "
+            "WITH (unbounded = true)",
+        ).at(text, *place(text, query.at))
+    return bound
+
+
+def _check_order(query: ast.Query, found: Found, text: str) -> None:
+    if (found.order or found.limit is not None) and found.kind is not EmitKind.RSTREAM:
+        raise BindError(
+            "ORDER BY and LIMIT are for RSTREAM, which emits whole answers",
+            remedy="write SELECT RSTREAM, or sort what results() gives",
+        ).at(text, *place(text, query.at))
+
+
+def check(query: ast.Query, catalog: Catalog, text: str) -> Schema:
+    """The columns of a query that is only going to be a part of others, or a refusal."""
+    return _bind(query, catalog, text).node.schema
+
+
+def _bind(query: ast.Query, catalog: Catalog, text: str) -> Found:
+    if isinstance(query, ast.SetOperation):
+        return _combined(query, catalog, text)
+    return _Binder(query, catalog, text).found()
+
+
+_COUNTING = {
+    "EXCEPT": CountRule.EXCEPT,
+    "EXCEPT ALL": CountRule.EXCEPT_ALL,
+    "INTERSECT": CountRule.INTERSECT,
+    "INTERSECT ALL": CountRule.INTERSECT_ALL,
+}
+
+
+def _combined(query: ast.SetOperation, catalog: Catalog, text: str) -> Found:
+    """UNION, EXCEPT, INTERSECT. ISTREAM and the like are said in the first SELECT, WITH in the
+    last, and are about the whole."""
+    left, right = (_bind(q, catalog, text) for q in (query.left, query.right))
+    refuse_whole(query.left, left, text)
+    order, limit = right.order, right.limit
+    given = written_kind(query.right)
+    if given is not None:
+        raise BindError(
+            f"{given.value} belongs to the first SELECT of {query.operator}",
+            remedy="it is about the whole; to combine streams, put each into FROM (SELECT ...)",
+        ).at(text, *place(text, query.at))
+    nodes = alike(query, left.node, right.node, text)
+    names = dict(zip(right.node.schema, nodes[0].schema, strict=True))
+    renamed = {old.name: new.name for old, new in names.items()}
+    order = tuple(replace(key, column=renamed[key.column]) for key in order)
+    kind = written_kind(query.left) or EmitKind.RELATION
+    options = query_options(query, text) if query.options else right.options
+
+    def whole(node: Node) -> Found:
+        return Found(node, kind, options, order, limit, right.into)
+
+    if query.operator in _COUNTING:
+        return whole(Count(_COUNTING[query.operator], nodes))
+    members = [m for n in nodes for m in (n.members if isinstance(n, Union) else (n,))]
+    union = Union(tuple(members))
+    if query.operator == "UNION ALL":
+        return whole(union)
+    return whole(Count(CountRule.DISTINCT, (union,)))
+
+
+@dataclass(slots=True)
+class _Binder:
+    query: ast.Select
+    catalog: Catalog
+    text: str
+
+    def fail(self, error: ThalwegError, at: int) -> NoReturn:
+        raise error.at(self.text, *place(self.text, at))
+
+    def refuse(self, error: ThalwegError) -> NoReturn:
+        self.fail(error, self.query.at)
+
+    def column(self, node: Node, name: str) -> str:
+        known = [f.name for f in node.schema]
+        found = [n for n in known if n.lower() == name.lower()]
+        if len(found) != 1:
+            self.refuse(UnknownName(f"unknown column {name}", remedy=did_you_mean(name, known)))
+        return found[0]
+
+    def found(self) -> Found:
+        self._refuse_later()
+        sources = Sources(self.query, self.catalog, self.text, _bind)
+        items = sources.items()
+        over = Over() if self._may_look_around(items) else None
+        scope = Scope(self.catalog, tuple(items.sources), self.text, over)
+        selected = self._items(scope)
+        plain = replace(scope, over=None)
+        if over:
+            items = self._looking_around(items, over, plain)
+            body = items.members[0]
+        else:
+            body = filtered(items, plain, _bind, self.query.conditions)
+        aggregated = bool(self.query.group_by) or self.query.having is not None
+        aggregated |= any(aggregates_in(e) for _, e, _ in selected)
+        if aggregated and over:
+            error = BindError("OVER and GROUP BY do not go together", remedy="use a subquery")
+            self.fail(error, self.query.at)
+        if aggregated:
+            node = grouped(self.query, plain, body, selected)
+        else:
+            node = Project(body, tuple(Named(name, expr) for name, expr, _ in selected))
+        if self.query.distinct:
+            node = Count(CountRule.DISTINCT, (node,))
+        for clause in self.query.clauses:
+            node = clause.bind(self, node)
+        return Found(
+            node,
+            self._kind(sources, aggregated),
+            query_options(self.query, self.text),
+            sort_keys(self.query, plain, selected),
+            row_limit(self.query, plain),
+            self.query.into,
+        )
+
+    def _may_look_around(self, items: Items) -> bool:
+        """Whether OVER may stand in SELECT: there is one stream, and it has no window."""
+        only = items.members[0]
+        bare = isinstance(only, Window) and only.window == UNBOUNDED
+        return len(items.members) == 1 and bare and len(items.sources) == 1
+
+    def _looking_around(self, items: Items, over: Over, scope: Scope) -> Items:
+        """The stream with the columns that OVER asks for, of the rows that WHERE lets through."""
+        (window,) = items.members
+        assert isinstance(window, Window)
+        stream = replace(items, members=[window.input])
+        passing = filtered(stream, scope, _bind, self.query.conditions)
+        if not isinstance(passing, Filter) and passing is not window.input:
+            error = NotAvailableYet("IN (SELECT ...) beside OVER is not available yet")
+            self.fail(error, self.query.at)
+        return replace(items, members=[Window(over.applied(passing), UNBOUNDED)])
+
+    def _kind(self, sources: Sources, aggregated: bool) -> EmitKind:
+        if self.query.kind is not None:
+            return self.query.kind
+        first = self.query.from_items[0]
+        plain = len(self.query.from_items) == 1 and not aggregated and not self.query.distinct
+        if not plain or not isinstance(first, ast.Source) or first.window is not None:
+            return EmitKind.RELATION
+        return EmitKind.ISTREAM if sources.is_stream(first) else EmitKind.RELATION
+
+    # -- what later versions bring -----------------------------------------------------------
+
+    def _refuse_later(self) -> None:
+        q = self.query
+        for present, what in (
+            (q.errors, "ERROR ... WITHIN"),
+            (q.sample, "SAMPLE"),
+            (q.qos, "QOS"),
+        ):
+            if present:
+                self.fail(NotAvailableYet(f"{what} is not available yet"), q.at)
+        for source in q.sources:
+            if source.models:
+                self.fail(NotAvailableYet("MODEL is not available yet"), source.at)
+
+    # -- WHERE, SELECT -----------------------------------------------------------------------
+
+    def _items(self, scope: Scope) -> list[Item]:
+        found: list[Item] = []
+        for node in self.query.items:
+            found += self._item(scope, node)
+        return _distinct_names(found)
+
+    def _item(self, scope: Scope, node: exp.Expr) -> list[Item]:
+        if isinstance(node, exp.Star):
+            fields = [f for s in scope.sources for f in s.fields]
+        elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+            fields = list(scope.source_named(node.table, node).fields)
+        else:
+            name, inner = _output_name(node)
+            if name.startswith("__"):
+                scope.fail(BindError(f"{name}: names starting with __ are reserved"), node)
+            bound = scope.bind(inner, aggregates=True)
+            if bound.type == NULL:
+                scope.fail(
+                    TypeMismatch(f"column {name} has no type", remedy="CAST(NULL AS type)"), node
+                )
+            return [(name, bound, node)]
+        return [(f.name.split(".", 1)[1], f.column(), node) for f in fields]
+
+
+def _output_name(node: exp.Expr) -> tuple[str, exp.Expr]:
+    if isinstance(node, exp.Alias):
+        return node.alias, node.this
+    if isinstance(node, exp.Column):
+        return node.name, node
+    return str(node.sql(dialect="spark")).replace("`", ""), node
+
+
+def _distinct_names(
+    items: list[Item],
+) -> list[Item]:
+    """A name used twice gets a number, since an output column must be found by its name."""
+    written = {name.lower() for name, _, _ in items}
+    taken: set[str] = set()
+    found = []
+    for name, expr, node in items:
+        chosen, count = name, 1
+        while chosen.lower() in taken or (count > 1 and chosen.lower() in written):
+            count += 1
+            chosen = f"{name}_{count}"
+        taken.add(chosen.lower())
+        found.append((chosen, expr, node))
+    return found

@@ -1,0 +1,63 @@
+"""What binding gives: a query as a relation, and what an item of FROM brings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from thalweg.errors import BindError
+from thalweg.lang.binding.visible import Visible
+from thalweg.lang.parsing import ast
+from thalweg.lang.parsing.cursor import place
+from thalweg.lang.syntax import exp
+from thalweg.plan.bound_query import QueryOptions
+from thalweg.plan.catalog import Catalog
+from thalweg.plan.logical import EmitKind, Node, SortKey
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A query as a relation, and how it is to be emitted."""
+
+    node: Node
+    kind: EmitKind
+    options: QueryOptions
+    order: tuple[SortKey, ...] = ()
+    limit: int | None = None
+    into: ast.IntoClause | None = None
+
+
+Bind = Callable[[ast.Query, Catalog, str], Found]
+"""Binds a query inside another one."""
+
+
+@dataclass(slots=True)
+class Items:
+    """What an item of FROM brings: relations to join, the sources in view, and conditions."""
+
+    members: list[Node]
+    sources: list[Visible]
+    conditions: list[exp.Expr]
+
+
+def refuse_whole(query: ast.Query, found: Found, text: str) -> None:
+    """ORDER BY, INTO and WITH of a part of a query."""
+    if query.options:
+        raise BindError("WITH is about a whole query", remedy="let it stand at the end").at(
+            text, *place(text, query.at)
+        )
+    if found.into is not None:
+        raise BindError("INTO is about a whole query", remedy="let it stand at the end").at(
+            text, *place(text, query.at)
+        )
+    if found.order or found.limit is not None:
+        raise BindError(
+            "ORDER BY and LIMIT are about the whole answer", remedy="let them stand at the end"
+        ).at(text, *place(text, query.at))
+
+
+def written_kind(query: ast.Query) -> EmitKind | None:
+    """ISTREAM and the like, if a query says so."""
+    while isinstance(query, ast.SetOperation):
+        query = query.left
+    return query.kind

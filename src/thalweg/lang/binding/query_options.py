@@ -1,0 +1,53 @@
+"""WITH (option = value, ...): known names with values they can have, or a refusal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg.errors import BindError, UnknownName, did_you_mean
+from thalweg.lang.parsing import ast
+from thalweg.lang.parsing.cursor import place
+from thalweg.plan.bound_query import ALLOWED_OPTIONS, QueryOptions
+
+
+def query_options(query: ast.Query, text: str) -> QueryOptions:
+    """What WITH says."""
+    return QueryOptions(**checked_options(query.options, text, query.at))
+
+
+def checked_options(options: tuple[tuple[str, Any], ...], text: str, at: int) -> dict[str, Any]:
+    """Options by their names, each with a value it can have."""
+    chosen: dict[str, Any] = {}
+    for key, value in options:
+        name = key.lower()
+        allowed = ALLOWED_OPTIONS.get(name)
+        if allowed is None:
+            raise UnknownName(
+                f"unknown option {key}", remedy=did_you_mean(name, ALLOWED_OPTIONS)
+            ).at(text, *place(text, at))
+        if name in chosen:
+            raise BindError(f"option {name} is given twice", remedy="give it once").at(
+                text, *place(text, at)
+            )
+        try:
+            chosen[name] = _option(name, value, allowed)
+        except BindError as error:
+            raise error.at(text, *place(text, at)) from None
+    return chosen
+
+
+def _option(name: str, value: Any, allowed: tuple[Any, ...] | type) -> Any:
+    if allowed is float:
+        if isinstance(value, (bool, str)) or not 0 <= value <= 1:
+            raise BindError(f"option {name} takes a share between 0 and 1, not {value!r}")
+        return float(value)
+    if isinstance(allowed, type):
+        if type(value) is allowed:
+            if isinstance(value, int) and not isinstance(value, bool) and value <= 0:
+                raise BindError(f"option {name} takes a number above 0, not {value}")
+            return value
+        wanted = {"bool": "true or false", "int": "a whole number"}[allowed.__name__]
+        raise BindError(f"option {name} takes {wanted}, not {value!r}")
+    if str(value).lower() in allowed:
+        return str(value).lower()
+    raise BindError(f"option {name} cannot be {value!r}", remedy="one of " + ", ".join(allowed))

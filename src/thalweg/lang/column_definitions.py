@@ -1,0 +1,109 @@
+"""Columns and sources, as CREATE STREAM and CREATE TABLE have them: grammar and meaning."""
+
+from __future__ import annotations
+
+from thalweg.errors import ConfigError, DuplicateName, NotAvailableYet, TypeMismatch
+from thalweg.lang.binding.scope import decimal_exists
+from thalweg.lang.parsing import ast
+from thalweg.lang.parsing.cursor import Cursor, place
+from thalweg.lang.parsing.parser import parse_each
+from thalweg.lang.syntax import TokenType
+from thalweg.plan.catalog import SourceSpec
+from thalweg.plan.logical import Field, Schema
+from thalweg.plan.types import type_named
+
+FILE_FORMATS = ("parquet", "csv", "json")
+RECORD_FORMATS = ("json", "csv")
+
+
+def fields_of(columns: tuple[ast.ColumnDefinition, ...], text: str) -> Schema:
+    fields: list[Field] = []
+    for column in columns:
+        dtype = type_named(column.type, column.precision, column.scale)
+        if dtype is None or not decimal_exists(column.precision, column.scale):
+            digits = "" if dtype is None else f"({column.precision}, {column.scale})"
+            raise TypeMismatch(
+                f"unknown type {column.type}{digits}",
+                remedy="use BOOLEAN, INT, BIGINT, DOUBLE, STRING, DATE, TIMESTAMP or DECIMAL(p,s)",
+            ).at(text, *place(text, column.at))
+        if any(f.name.lower() == column.name.lower() for f in fields):
+            raise DuplicateName(f"column {column.name} stands twice").at(
+                text, *place(text, column.at)
+            )
+        if column.name.startswith("__"):
+            raise ConfigError(f"{column.name}: names starting with __ are reserved").at(
+                text, *place(text, column.at)
+            )
+        fields.append(Field(column.name, dtype, column.nullable))
+    return tuple(fields)
+
+
+def source_spec(source: ast.SourceClause | None, text: str, at: int) -> SourceSpec:
+    if source is None:
+        return SourceSpec("frame")
+    if source.kind == "SPARK":
+        return _spark_source(source, text, at)
+    if source.kind != "FILES":
+        raise NotAvailableYet(
+            f"FROM {source.kind} is not available yet",
+            remedy="hand the streaming DataFrame over with engine.stream(name, df, ...)",
+        ).at(text, *place(text, at))
+    form = source.format or "parquet"
+    if form not in FILE_FORMATS:
+        raise ConfigError(
+            f"FORMAT {form} is unknown", remedy="one of " + ", ".join(FILE_FORMATS)
+        ).at(text, *place(text, at))
+    return SourceSpec("files", source.target, form, source.options)
+
+
+def _spark_source(source: ast.SourceClause, text: str, at: int) -> SourceSpec:
+    if source.format not in (None, *RECORD_FORMATS):
+        raise ConfigError(
+            f"records cannot be read as {source.format}",
+            remedy="FORMAT json or csv reads the value of each record; without FORMAT the "
+            "columns are taken as the source has them",
+        ).at(text, *place(text, at))
+    return SourceSpec("spark", source.target, source.format, source.options)
+
+
+def columns_of(text: str) -> Schema:
+    """The columns of a text such as `sym STRING, price DOUBLE`."""
+    script = f"({text})"
+    (columns,) = parse_each(script, parse_columns)
+    return fields_of(columns, script)
+
+
+# -- grammar -----------------------------------------------------------------------------------
+
+
+def parse_columns(c: Cursor) -> tuple[ast.ColumnDefinition, ...]:
+    """Columns in parentheses."""
+    return c.wrapped(lambda: _column(c))
+
+
+def _column(c: Cursor) -> ast.ColumnDefinition:
+    at = c.offset()
+    name = c.name("a column name")
+    if not c._curr:
+        c.unexpected("a type")
+    kind = str(c._curr.text)
+    c._advance()
+    precision, scale = 10, 0
+    if c._match(TokenType.L_PAREN):
+        precision = c.integer("a number")
+        if c._match(TokenType.COMMA):
+            scale = c.integer("a number")
+        c.symbol(TokenType.R_PAREN, ")")
+    nullable = not c.word("NOT", "NULL")
+    if nullable:
+        c.word("NULL")
+    return ast.ColumnDefinition(name, kind, precision, scale, nullable, at)
+
+
+def parse_source(c: Cursor) -> ast.SourceClause:
+    for kind, what in (("FILES", "a path"), ("SPARK", "a format"), ("SENSOR", "an address")):
+        if c.word(kind):
+            target = c.string(f"{what} as a string")
+            form = c.name("a format").lower() if c.word("FORMAT") else None
+            return ast.SourceClause(kind, target, form, c.options() if c.word("OPTIONS") else ())
+    c.unexpected("FILES, SPARK or SENSOR")

@@ -1,0 +1,242 @@
+"""The text of statements token by token: Spark's tokens, scalar expressions as sqlglot reads them,
+and small helpers for what is ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn, TypeVar
+
+from thalweg.errors import ParseError, ThalwegError
+from thalweg.lang.durations import to_micros, unit_micros
+from thalweg.lang.parsing.select_clauses import SELECT_CLAUSES
+from thalweg.lang.syntax import Spark, SparkParser, Token, TokenType, exp
+
+T = TypeVar("T")
+
+_NOT_AN_ALIAS = frozenset(
+    (
+    "WHERE GROUP HAVING ORDER LIMIT ERROR SAMPLE QOS INTO WITH MODEL WITHIN WHEN DOMAIN "
+    "CLEAR ON JOIN INNER LEFT RIGHT FULL CROSS NATURAL SEMI ANTI ASOF UNION EXCEPT "
+    "INTERSECT USING RETAIN FROM SELECT AS SET"
+).split()
+)  # fmt: skip
+
+
+class Dialect(Spark):
+    """Spark's tokens, with no statement swallowed whole as an opaque command."""
+
+    class Tokenizer(Spark.Tokenizer):
+        STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
+        COMMANDS: ClassVar[set[TokenType]] = set()
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {
+            k: v
+            for k, v in Spark.Tokenizer.KEYWORDS.items()
+            if v not in (TokenType.COMMAND, TokenType.HINT)
+        }
+
+
+class Cursor(SparkParser):
+    """sqlglot's expression parser with every function left as written, plus small helpers."""
+
+    FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
+        k: v
+        for k, v in SparkParser.FUNCTION_PARSERS.items()
+        if k in ("CAST", "TRY_CAST", "EXTRACT")
+    }
+    NO_PAREN_FUNCTIONS: ClassVar[dict[TokenType, Any]] = {}
+    STRICT_CAST = True
+    object_words: tuple[str, ...] = ()
+    object_plurals: tuple[str, ...] = ()
+    """Kinds of objects that statements may name, and those that SHOW lists."""
+
+    def load(self, tokens: list[Token], text: str) -> None:
+        self.reset()
+        self.sql = text
+        self._chunks = [tokens]
+        self._chunk_index = 0
+        self._advance_chunk()
+
+    # -- place -------------------------------------------------------------------------------
+
+    def offset(self) -> int:
+        """Where the next token starts; the end of the text when there is none."""
+        return int(self._curr.start) if self._curr else len(self.sql.rstrip())
+
+    def end(self) -> int:
+        """Where the last token ended; the end of the text when there was none."""
+        return int(self._prev.end) + 1 if self._prev else len(self.sql)
+
+    def fail(self, message: str, remedy: str | None = None, at: int | None = None) -> NoReturn:
+        line, column = place(self.sql, self.offset() if at is None else at)
+        raise ParseError(message, remedy=remedy, text=self.sql, line=line, column=column)
+
+    def unexpected(self, wanted: str) -> NoReturn:
+        found = f"found {self._curr.text!r}" if self._curr else "the text ends"
+        self.fail(f"expected {wanted}, {found}")
+
+    def _parse_unary(self) -> exp.Expr | None:
+        start = self.offset()
+        node = self._subquery() or super()._parse_unary()
+        if node is not None:
+            node.meta.setdefault("at", start)
+        return node
+
+    def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> exp.Expr | None:
+        """After a function call: our `WITHIN (5%)` or `WITHIN (8 BUCKETS)`, then SQL's own."""
+        node = super()._parse_window(this, alias)
+        if node is not None and self.peek("WITHIN", "("):
+            self._advance(2)
+            amount = self.number("an error bound")
+            kind = "%" if self._match(TokenType.MOD) else "buckets"
+            if kind == "buckets":
+                self.need("BUCKETS")
+            self.symbol(TokenType.R_PAREN, ")")
+            node.meta["within"] = (amount, kind)
+        return node
+
+    def _subquery(self) -> exp.Expr | None:
+        """A query in brackets, where one begins: the parser of queries knows."""
+        return None
+
+    # -- helpers -----------------------------------------------------------------------------
+
+    def word(self, *texts: str) -> bool:
+        return bool(self._match_text_seq(*texts))
+
+    def peek(self, *texts: str) -> bool:
+        return bool(self._match_text_seq(*texts, advance=False))
+
+    def need(self, *texts: str) -> None:
+        if not self.word(*texts):
+            self.unexpected(" ".join(texts))
+
+    def text_since(self, start: int) -> str:
+        """The text from a place up to the last token."""
+        return str(self.sql[start : self.end()])
+
+    def symbol(self, token: TokenType, shown: str) -> None:
+        if not self._match(token):
+            self.unexpected(f"'{shown}'")
+
+    def name(self, what: str = "a name") -> str:
+        if self._curr and self._curr.token_type in (TokenType.STRING, TokenType.NUMBER):
+            self.unexpected(what)
+        node = self._parse_id_var()
+        if node is None:
+            self.unexpected(what)
+        return str(node.name)
+
+    def dotted_name(self, what: str = "a name") -> str:
+        """`trades` or `trades.rejects`."""
+        text = self.name(what)
+        while self._match(TokenType.DOT):
+            text += "." + self.name(what)
+        return text
+
+    def string(self, what: str) -> str:
+        if not self._match(TokenType.STRING):
+            self.unexpected(what)
+        return str(self._prev.text)
+
+    def integer(self, what: str) -> int:
+        if self._match(TokenType.NUMBER) and self._prev.text.isdigit():
+            return int(self._prev.text)
+        self._retreat(self._index)
+        self.unexpected(what)
+
+    def number(self, what: str) -> float:
+        sign = -1.0 if self._match(TokenType.DASH) else 1.0
+        if not self._match(TokenType.NUMBER):
+            self.unexpected(what)
+        try:
+            return sign * float(self._prev.text)
+        except ValueError:
+            self.unexpected(what)
+
+    def expression_(self) -> exp.Expr:
+        node = self._parse_disjunction()
+        if node is None:
+            self.unexpected("an expression")
+        return node
+
+    def listed(self, item: Callable[[], T]) -> tuple[T, ...]:
+        found = [item()]
+        while self._match(TokenType.COMMA):
+            found.append(item())
+        return tuple(found)
+
+    def wrapped(self, item: Callable[[], T]) -> tuple[T, ...]:
+        self.symbol(TokenType.L_PAREN, "(")
+        found = self.listed(item)
+        self.symbol(TokenType.R_PAREN, ")")
+        return found
+
+    def duration(self) -> int:
+        """`5 MINUTES`, `INTERVAL 5 MINUTES`, `INTERVAL '5' MINUTES` or `INTERVAL '5 minutes'`."""
+        at = self.offset()
+        self._match(TokenType.INTERVAL)
+        if not self._match_set((TokenType.NUMBER, TokenType.STRING)):
+            self.unexpected("a duration such as 5 MINUTES")
+        amount, _, unit = str(self._prev.text).strip().partition(" ")
+        if not unit:
+            if not self._curr or unit_micros(self._curr.text) is None:
+                self.unexpected("a unit of time such as SECONDS, MINUTES or DAYS")
+            unit = str(self._curr.text)
+            self._advance()
+        try:
+            return to_micros(amount, unit.strip())
+        except ThalwegError as error:
+            raise error.at(self.sql, *place(self.sql, at)) from None
+        except ArithmeticError:
+            self.fail(f"{amount!r} is not a number", at=at)
+
+    def options(self) -> tuple[tuple[str, Any], ...]:
+        """`(name = value, ...)`; names may be strings or dotted, as Spark's options are."""
+        return self.wrapped(lambda: _option(self))
+
+
+def parse_alias(c: Cursor) -> str | None:
+    """`AS name`, or a name that cannot be the next clause."""
+    if c._match(TokenType.ALIAS):
+        return c.name("an alias")
+    if (
+        c._curr
+        and c._curr.text.upper() not in (*_NOT_AN_ALIAS, *(k.word for k in SELECT_CLAUSES))
+        and c._curr.token_type in c.ID_VAR_TOKENS | {TokenType.IDENTIFIER}
+    ):
+        return c.name("an alias")
+    return None
+
+
+def _option(c: Cursor) -> tuple[str, Any]:
+    quoted = c._match(TokenType.STRING)
+    key = str(c._prev.text) if quoted else c.dotted_name("an option")
+    if not c._match(TokenType.EQ):
+        c.unexpected("'='")
+    return key, _option_value(c)
+
+
+def _option_value(c: Cursor) -> Any:
+    if c._match(TokenType.STRING):
+        return str(c._prev.text)
+    if c._match(TokenType.TRUE):
+        return True
+    if c._match(TokenType.FALSE):
+        return False
+    if c._curr and c._curr.token_type in (TokenType.NUMBER, TokenType.DASH):
+        value = c.number("a value")
+        return int(value) if value == int(value) else value
+    return c.name("a value")
+
+
+def place(text: str, offset: int) -> tuple[int, int]:
+    """1-based line and column of an offset."""
+    before = text[:offset]
+    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
+
+def offset_of(node: exp.Expr) -> int | None:
+    """Where an expression starts in its text, if any part of it knows."""
+    found = [n.meta["at"] for n in node.walk() if "at" in n.meta]
+    return min(found) if found else None

@@ -1,0 +1,40 @@
+"""Pieces of statements, each in a text of its own: what Python hands over as a string."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from thalweg.errors import ParseError
+from thalweg.lang.parsing.cursor import Cursor
+from thalweg.lang.parsing.parser import parse_each
+from thalweg.lang.syntax import exp
+
+
+def parse_expression(text: str) -> exp.Expr:
+    """One expression, such as `price > 100`."""
+    return _one(text, lambda c: c.expression_())
+
+
+def parse_item(text: str) -> exp.Expr:
+    """One item of SELECT: an expression that may have a name, or `*`."""
+    return _one(text, lambda c: _found(c, c._parse_expression()))
+
+
+def parse_ordering(text: str) -> exp.Expr:
+    """One key of ORDER BY, such as `price DESC`."""
+    return _one(text, lambda c: _found(c, c._parse_ordered()))
+
+
+def _found(c: Cursor, node: exp.Expr | None) -> exp.Expr:
+    if node is None:
+        c.unexpected("an expression")
+    return node
+
+
+def _one(text: str, rule: Callable[[Cursor], exp.Expr]) -> exp.Expr:
+    found = parse_each(text, rule)
+    if len(found) != 1:
+        raise ParseError(
+            "expected one expression", remedy="such as price > 100", text=text, line=1, column=1
+        )
+    return found[0]

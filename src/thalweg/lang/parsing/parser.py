@@ -1,0 +1,128 @@
+"""The dialect: statements and clauses are ours, scalar expressions are sqlglot's (Spark flavour).
+
+Parsing gives typed values or raises `ParseError` with the place; no other exception leaves it,
+whatever the text. The statements around SELECT are in `statements/`, one file each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from thalweg.errors import ParseError, ThalwegError
+from thalweg.lang.parsing.ast import Query
+from thalweg.lang.parsing.cursor import Cursor, Dialect
+from thalweg.lang.parsing.select_grammar import opens_select, parse_select, window_clause
+from thalweg.lang.syntax import SqlglotError, Token, TokenType, exp
+from thalweg.windows.protocol import WindowClause
+
+T = TypeVar("T")
+
+_LONGEST_STATEMENT = 200_000
+
+
+class QueryCursor(Cursor):
+    """A cursor that knows queries inside expressions."""
+
+    def _subquery(self) -> exp.Expr | None:
+        """`(SELECT ...)` or `EXISTS (SELECT ...)`: a query of ours, windows and all."""
+        asked = bool(self._curr) and self._curr.text.upper() == "EXISTS"
+        if not opens_select(self, 1 if asked else 0):
+            return None
+        self._advance(2 if asked else 1)
+        node: exp.Expr = exp.Exists() if asked else exp.Subquery()
+        node.meta["query"] = parse_select(self)
+        self.symbol(TokenType.R_PAREN, ")")
+        return node
+
+    def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
+        """`x IN (SELECT ...)` holds a query of ours, windows and all."""
+        if not opens_select(self):
+            return super()._parse_in(this, alias)
+        self._advance()
+        first = self._curr
+        query = parse_select(self)
+        node = exp.In(this=this)
+        node.meta["query"] = query
+        node.meta["text"] = " ".join(self._find_sql(first, self._prev).split())
+        self.symbol(TokenType.R_PAREN, ")")
+        return node
+
+
+def parse_query(text: str) -> Query:
+    """One SELECT (or set operation), with or without a closing semicolon."""
+    found = parse_each(text, parse_select)
+    if len(found) != 1:
+        raise ParseError("expected one SELECT", text=text, line=1, column=1)
+    return found[0]
+
+
+def parse_window(text: str) -> WindowClause:
+    """One window in its brackets, such as `[RANGE 5 MINUTES]`."""
+    found = parse_each(text, window_clause)
+    if len(found) != 1:
+        raise ParseError("expected one window", text=text, line=1, column=1)
+    return found[0]
+
+
+def same_text(left: str, right: str) -> bool:
+    """Whether two statements are the same but for space and comments between their words."""
+    if left == right:
+        return True
+    words = [[(t.token_type, t.text) for t in Dialect().tokenize(text)] for text in (left, right)]
+    return words[0] == words[1]
+
+
+def parse_each(text: str, rule: Callable[[Cursor], T]) -> list[T]:
+    """What a rule makes of each statement of a script; they are separated by semicolons."""
+    if len(text) > _LONGEST_STATEMENT:
+        raise ParseError(
+            f"the script has {len(text)} characters, the limit is {_LONGEST_STATEMENT}",
+            remedy="split it, or register many queries through Engine.query",
+        )
+    try:
+        cursor = QueryCursor(dialect=Dialect())
+        found = []
+        for tokens in _statements(text):
+            cursor.load(tokens, text)
+            found.append(rule(cursor))
+            if cursor._curr:
+                cursor.unexpected("the end of the statement")
+        return found
+    except ThalwegError:
+        raise
+    except SqlglotError as error:
+        raise _translated(error, text) from None
+    except RecursionError:
+        raise ParseError("the statement is nested too deeply", remedy="flatten it") from None
+    except (AttributeError, TypeError, ValueError, KeyError, IndexError, AssertionError) as error:
+        # sqlglot's own slips on malformed text; the text is at fault, not the user's program
+        raise ParseError(f"the text cannot be read as a statement ({error})") from None
+
+
+def _statements(text: str) -> list[list[Token]]:
+    chunks: list[list[Token]] = [[]]
+    within = False
+    for token in Dialect().tokenize(text):
+        if token.token_type == TokenType.SEMICOLON and not within:
+            chunks.append([])
+            continue
+        # the pairs of an alert, WITHIN (r, s 5 MINUTES; s, t 1 HOUR), hold semicolons
+        if token.token_type == TokenType.L_PAREN and chunks[-1]:
+            within = chunks[-1][-1].text.upper() == "WITHIN"
+        elif token.token_type == TokenType.R_PAREN:
+            within = False
+        chunks[-1].append(token)
+    return [c for c in chunks if c]
+
+
+def _translated(error: SqlglotError, text: str) -> ParseError:
+    details = getattr(error, "errors", None) or [{}]
+    line, highlight = details[0].get("line"), details[0].get("highlight")
+    message = details[0].get("description") or str(error).splitlines()[0]
+    if line is None:
+        return ParseError(f"the text cannot be read: {message}")
+    rows = text.splitlines() or [""]
+    row = rows[min(line, len(rows)) - 1]
+    column = max(row.find(highlight) if highlight else 0, 0) + 1
+    return ParseError(message, text=text, line=line, column=column)
