@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import thalweg
+import thalweg.exec.relations
+from thalweg.plan.relations.protocol import Relation
+from thalweg.windows.protocol import WindowSpec
 
 ROOT = Path(thalweg.__file__).parent
 MOST_METHODS = 24
@@ -83,3 +87,70 @@ def test_no_import_hides_from_the_contracts(room: str) -> None:
     files = sorted((ROOT / room).rglob("*.py"))
     assert files
     assert [f.name for f in files if "TYPE_CHECKING" in f.read_text("utf-8")] == []
+
+
+# -- kinds answer for themselves -------------------------------------------------------------------
+
+WINDOW_CHECKS = {
+    "plan/leaf.py": (2, "time_window and ordered_window narrow the type for those who asked first"),
+    "plan/instant_plan.py": (1, "at one instant a time window is a condition, others are not"),
+    "lang/binding/asof_join.py": (1, "ASOF joins need the age that only [RANGE] bounds"),
+    "runtime/lifecycle/coverage.py": (1, "only time windows say since when they are complete"),
+    "runtime/lifecycle/window_reach.py": (1, "only windows over time reach back a time"),
+}
+RELATION_CHECKS = {
+    "plan/relations/block.py": (
+        1,
+        "blocks_of, by which optimisations find the relations they know",
+    ),
+    "plan/routing.py": (1, "what a block needs depends on how its leaves are joined"),
+    "plan/joins/join_order.py": (1, "only blocks have pipelines"),
+    "plan/in_as_filter.py": (1, "IN becomes a filter over rows that are there once"),
+    "plan/instant_plan.py": (
+        1,
+        "an answer at one instant may be a look-up in one stream",
+    ),
+}
+"""By file how often kinds are told apart, and why."""
+
+
+def subclasses(kind: type) -> set[str]:
+    return {kind.__name__}.union(*map(subclasses, kind.__subclasses__()))
+
+
+def told_apart(kinds: set[str]) -> dict[str, int]:
+    """How often `isinstance` or a class pattern names one of the kinds, by file."""
+    found: Counter[str] = Counter()
+    for path in sorted(ROOT.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names: list[ast.expr] = []
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
+                given = node.args[1]
+                names = given.elts if isinstance(given, ast.Tuple) else [given]
+            elif isinstance(node, ast.MatchClass):
+                names = [node.cls]
+            if any(ast.unparse(n).rsplit(".", 1)[-1] in kinds for n in names):
+                found[str(path.relative_to(ROOT))] += 1
+    return dict(found)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected", "most"),
+    [(WindowSpec, WINDOW_CHECKS, 10), (Relation, RELATION_CHECKS, 25)],
+    ids=["windows", "relations"],
+)
+def test_kinds_are_told_apart_only_where_there_is_a_reason(
+    kind: type, expected: dict[str, tuple[int, str]], most: int
+) -> None:
+    kinds = subclasses(kind)
+    assert len(kinds) > 4
+    assert told_apart(kinds) == {file: count for file, (count, _) in expected.items()}
+    assert sum(count for count, _ in expected.values()) <= most
+
+
+def test_no_folder_has_more_than_25_files() -> None:
+    root = ROOT.parents[1]
+    for top in ("src", "tests", "benchmarks"):
+        for folder in (p for p in Path(root, top).rglob("*") if p.is_dir()):
+            files = [f for f in folder.iterdir() if f.is_file()]
+            assert len(files) <= 25 or folder.name == "__pycache__", folder
