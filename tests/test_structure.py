@@ -154,3 +154,8 @@ def test_no_folder_has_more_than_25_files() -> None:
         for folder in (p for p in Path(root, top).rglob("*") if p.is_dir()):
             files = [f for f in folder.iterdir() if f.is_file()]
             assert len(files) <= 25 or folder.name == "__pycache__", folder
+
+
+def test_every_package_says_what_it_holds() -> None:
+    for path in ROOT.rglob("__init__.py"):
+        assert ast.get_docstring(ast.parse(path.read_text("utf-8"))), path
