@@ -17,7 +17,7 @@ def test_state_in_words(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = snapshot(path)
     assert main(["state", str(path)]) == 0
     shown = said(capsys)
-    for text in ("format 3", "epoch 6", "1970-01-03T00:00:01Z", "each", "grouped", "running",
+    for text in ("format 4", "epoch 6", "1970-01-03T00:00:01Z", "each", "grouped", "running",
                  "aggregates by group", "referred to by nothing"):  # fmt: skip
         assert text in shown
     assert snapshot(path) == before

@@ -13,7 +13,7 @@ from thalweg.errors import FormatTooNew, PathError, PathInUse
 from thalweg.store.storage import Storage
 
 FOLDER = "manifests"
-FORMAT = 3
+FORMAT = 4
 CHECKPOINT_EVERY = 32
 MOST_CHECKPOINTS_LEFT_OUT = 8
 """A large state of which little changes is written as a whole no later than after so many."""

@@ -44,4 +44,4 @@ def test_an_older_path_is_marked_as_ours() -> None:
     storage = MemoryStorage()
     storage.create(FORMAT_FILE, b'{"format": 1}')
     check_format(storage)
-    assert storage.read(FORMAT_FILE) == b'{"format": 3}'
+    assert storage.read(FORMAT_FILE) == b'{"format": 4}'
