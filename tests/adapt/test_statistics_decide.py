@@ -160,7 +160,7 @@ def test_a_statistic_that_changes_makes_the_loop_look_again() -> None:
     assert query.plan_log == []
     about_a = re.compile(r"a = 1 selectivity: 0\.[89]\d* → 0\.[56]\d*")
     (found,) = (c for c in considered_for(query) if about_a.search(c.why))
-    assert found.outcome == "nothing better"
+    assert found.outcome == "nothing proposed"
     assert found.plans[0][0] == ("b = 1", "a = 1")
 
 

@@ -98,6 +98,8 @@ LOG_LENGTH = 1_000
 """Switches remembered per query while it runs,"""
 LOG_KEPT = 16
 """and so many of them, and of what was considered, after a restart."""
+CONSIDERED_LATELY = 16
+"""What is compared again with the same outcome within so many entries is not noted again."""
 KNOWN_PLANS = 64
 """Regions of statistics whose best plan is remembered per conjunction."""
 REGION_STEPS = 5

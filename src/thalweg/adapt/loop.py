@@ -28,20 +28,22 @@ class Loop(Generic[Choice]):
         self._news: list[str] = []
         self._asked = [(*scope, *key) for key in watch.statistics()]
         for key, statistic in zip(self._asked, watch.statistics().values(), strict=True):
-            profiler.ask(key, self._noticed, statistic)
+            kept = profiler.ask(key, self._noticed, statistic)
+            assert statistic in (None, kept), f"{key} is kept for another watch"
 
     def close(self) -> None:
         """Nobody asks for the watch's statistics any more."""
         for key in self._asked:
-            self.seen.profiler.release(key)
+            self.seen.profiler.release(key, self._noticed)
 
     # -- one epoch ---------------------------------------------------------------------------
 
     def learn(self, plan: QueryPlan, seen: Sequence[Any], epoch: int) -> QueryPlan:
         """Take in what the tasks of an epoch have seen; the plan for the next one."""
         watch = self.watch
-        if watch.follows(plan):
-            self._start_over()
+        if watch.follows(plan, seen):
+            watch.trial.give_up()
+            self.log.changed()
             return watch.applied(plan)
         before = watch.choice
         for portion in watch.portions(seen):
@@ -73,7 +75,7 @@ class Loop(Generic[Choice]):
             self._start_over()
 
     def _start_over(self) -> None:
-        """What was measured before says nothing about what is now."""
+        """What was measured before says nothing about what is now: trials end, and bans."""
         self._banned = {}
         self.watch.avoid(frozenset())
         self.watch.trial.give_up()
@@ -115,11 +117,11 @@ class Loop(Generic[Choice]):
     def _choose(self, epoch: int) -> None:
         """Switch to the first candidate that is to be preferred and that nothing speaks against."""
         present, *others = self.watch.candidates(bool(self._news))
-        if not self._news and not any(c.reason for c in others):
+        if not others and not self._news:
             return
         before = self.watch.cost(present.choice)
         costs = [self.watch.cost(c.choice) for c in others]
-        why, outcome, chosen = "", "nothing better", None
+        why, outcome, chosen = "", "nothing proposed", None
         for candidate, cost in zip(others, costs, strict=True):
             if candidate.reason is not None and chosen is None:
                 why = candidate.reason.statistic

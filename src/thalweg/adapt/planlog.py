@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from thalweg.adapt.constants import LOG_KEPT, LOG_LENGTH, TRANSIENT_EPOCHS
+from thalweg.adapt.constants import CONSIDERED_LATELY, LOG_KEPT, LOG_LENGTH, TRANSIENT_EPOCHS
 
 PENDING, KEPT, REVERTED = "pending", "kept", "reverted"
 SWITCHED = "switched"
@@ -160,9 +160,9 @@ class PlanLog:
         self.changed()
 
     def consider(self, found: Considered) -> None:
-        """Note what was compared, unless it is what was compared last, with the same outcome."""
-        last = next((c for c in reversed(self.considered) if c.subject == found.subject), None)
-        if last is not None and _alike(last, found):
+        """Note what was compared, unless that was done with the same outcome not long ago."""
+        lately = list(self.considered)[-CONSIDERED_LATELY:]
+        if any(_alike(one, found) for one in lately):
             return
         self.considered.append(found)
         self.changed()
@@ -186,4 +186,4 @@ class PlanLog:
 def _alike(one: Considered, other: Considered) -> bool:
     """Whether the same plans were compared with the same outcome, and none was switched to."""
     same = [p for p, _ in one.plans] == [p for p, _ in other.plans]
-    return same and one.outcome == other.outcome != SWITCHED
+    return same and one.subject == other.subject and one.outcome == other.outcome != SWITCHED

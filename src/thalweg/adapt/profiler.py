@@ -1,7 +1,7 @@
 """The Profiler: keeps exactly the statistics that were asked for, and announces their changes.
 
-What tasks have seen reaches the adaptive loop through `record` and nowhere else; what the loop
-decides by, it reads from the statistics that `ask` returned.
+What tasks have seen reaches the adaptive loop through `record` and nowhere else: statistics, which
+choices are made by, are only ever told what the Profiler passes on to them.
 """
 
 from __future__ import annotations
@@ -81,8 +81,10 @@ class Profiler:
             found.notified.append(notified)
         return found.statistic
 
-    def release(self, key: Key) -> None:
-        """One asker fewer; without any the statistic is forgotten."""
+    def release(self, key: Key, notified: Notified | None = None) -> None:
+        """One asker fewer, who is no longer notified; without any the statistic is forgotten."""
+        if notified is not None:
+            self._kept[key].notified.remove(notified)
         self._kept[key].askers -= 1
         if self._kept[key].askers <= 0:
             del self._kept[key]

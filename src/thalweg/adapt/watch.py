@@ -60,8 +60,9 @@ class Watch(ABC, Generic[Choice]):
         """What one of the tasks of a step is sent."""
         raise LookupError(f"{self.subject}: nothing is observed")
 
-    def follows(self, plan: QueryPlan) -> bool:
-        """Whether others have changed what the choice rests on, so that it was made anew."""
+    def follows(self, plan: QueryPlan, seen: Sequence[Any]) -> bool:
+        """Whether others have changed what the choice rests on, so that it was made anew and what
+        was seen in this epoch says little."""
         return False
 
     def portions(self, seen: Sequence[Any]) -> Iterable[Any]:
@@ -101,7 +102,7 @@ class Watch(ABC, Generic[Choice]):
         """From now on this."""
 
     def refuse(self) -> None:
-        """None of the candidates was taken."""
+        """None of the candidates was taken, if there were any."""
 
     def go_back(self, choice: Choice) -> None:
         """The last switch did not pay: as before."""

@@ -102,6 +102,6 @@ def test_going_back_uses_what_was_used() -> None:
         states.observed(segment, 5.0, 1.0)
     states.decide(lambda _: {new})
     assert states.used == {new}
-    states.go_back(OLD)
+    states.go_back(OLD, "it did not pay")
     assert states.used == set(OLD)
     assert states.states[new] is State.UNUSED

@@ -237,3 +237,16 @@ def test_new_keys_are_told_from_known_ones() -> None:
         domain.add(native.mix(rng.integers(0, 400, 1_000).astype(np.uint64)))
     assert domain.miss_probability() == 0.0
     assert domain.entries() == pytest.approx(400, rel=0.02)
+
+
+def test_caches_are_put_in_again_when_a_pipeline_is_rebuilt_in_the_same_order() -> None:
+    """Several orders of leaves give the same order of probes; rebuilding drops the subresults."""
+    query, runner, _ = run(MANY_PROBES, "cached")
+    (loop,) = (
+        loop for kind, _, loop in runner.core.adaptation.queries["q"].loops if kind == "caches"
+    )
+    bare = with_spans(query.plan, 0, [])
+    assert query.plan.blocks[0].subresults
+    assert not bare.blocks[0].subresults
+    again = loop.learn(bare, [], 99)
+    assert again.blocks[0].subresults == query.plan.blocks[0].subresults

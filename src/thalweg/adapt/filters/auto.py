@@ -56,6 +56,7 @@ class Auto(AGreedy):
         self.rate = 1.0 if settings.rate else 0.0
         self.spent = 0.0
         self.paid = 0.0
+        self._row_cost = 0.0
         self._recalled = False
         self._forget_rates()
 
@@ -87,9 +88,11 @@ class Auto(AGreedy):
             super()._learn(seen)
         if self.current != before:
             self._settle_again()
-        else:
+        elif not self.proposals:
             self._grow_quiet()
-        self.rate = self._chosen_rate(seen)
+        if seen.rows:
+            self._row_cost = self.costs.total(seen.evaluated) / seen.rows
+        self.rate = self._chosen_rate()
 
     # -- drift -------------------------------------------------------------------------------
 
@@ -157,12 +160,10 @@ class Auto(AGreedy):
         self.sweep.banned = self.banned
         self.sweep._learn(seen)
         if self.sweep.switches:
-            found = self.sweep.switches[-1]
+            found, old = self.sweep.switches[-1], list(self.current)
             self.sweep.switches.clear()
-            self._adopt(found.new, found.trigger)
-            self.window.clear()
-            self.matrix.guards = self.guards
-            self.matrix.recount(self.window.rows(), self.current)
+            if self._adopt(found.new, found.trigger):
+                self._taken(old)
 
     def _hopeless(self) -> frozenset[int]:
         """Predicates so far from any earlier place that their statistics cannot matter."""
@@ -176,7 +177,7 @@ class Auto(AGreedy):
             if (ratios[:j, j] < HOPELESS * own[:j]).all()
         )
 
-    def _chosen_rate(self, seen: Observation) -> float:
+    def _chosen_rate(self) -> float:
         if self.burst and self.settings.rate:
             return 1.0
         if self.settings.injected is None and self.paid > PROFILE_BUDGET * self.spent:
@@ -186,10 +187,9 @@ class Auto(AGreedy):
             extra = float(costs[self.current[self.sweep.stage]])
         else:
             extra = float(sum(costs[i] for i in self.current[1:] if i not in self.ignored))
-        if not extra or not seen.rows:
+        if not extra or not self._row_cost:
             return self.settings.rate
-        spent = self.costs.total(seen.evaluated) / seen.rows
-        return min(self.settings.rate, PROFILE_BUDGET * spent / extra)
+        return min(self.settings.rate, PROFILE_BUDGET * self._row_cost / extra)
 
     # -- known plans -------------------------------------------------------------------------
 
@@ -228,7 +228,15 @@ class Auto(AGreedy):
         super()._restart()
         self._settle_again()
 
+    def _taken(self, old: list[int]) -> None:
+        if self.sweep is not None:  # meanwhile rows were not asked everything
+            self.window.clear()
+        super()._taken(old)
+        self.rate = self._chosen_rate()
+
     def refuse(self) -> None:
+        if self.proposals:
+            self._grow_quiet()
         super().refuse()
         if self.sweep is not None and self.sweep.current != self.current:
             self.sweep.force(tuple(self.current))

@@ -61,6 +61,7 @@ class LocalSwaps(Ordering):
     def _check(self, own: Ints, rival: Ints) -> None:
         """Swap the first pair out of order, then look again: pairs that the swap touches begin to
         count anew, so the loop ends."""
+        old, since, trigger = list(self.current), self.since, None
         while True:
             costs = self.costs.per_row[self.current]
             had, has = own / costs[:-1], rival / costs[1:]
@@ -72,24 +73,30 @@ class LocalSwaps(Ordering):
                 if self.current[i] not in self.guards[self.current[i + 1]]
             ]
             if not found:
-                return
+                break
             i = found[0]
-            order = list(self.current)
-            order[i], order[i + 1] = order[i + 1], order[i]
-            trigger = Trigger(
+            trigger = trigger or Trigger(
                 "drops per cost of neighbours", i, self.current[i], self.current[i + 1],
                 float(had[i]), float(has[i]), int(counted[i]),
             )  # fmt: skip
-            old = list(self.current)
-            if not self._adopt(tuple(order), trigger):
-                return
-            self._taken(old)
+            before = list(self.current)
+            self.current[i : i + 2] = self.current[i + 1], self.current[i]
+            self.since = self._counting_since(before)
             own, rival = self._counts()
+        new, self.current, self.since = tuple(self.current), old, since
+        if trigger is not None and self._adopt(new, trigger):
+            self._taken(old)
+
+    def _counting_since(self, old: list[int]) -> Ints:
+        """Pairs with a predicate that was at another place begin to count anew."""
+        since = self.since.copy()
+        for i, number in enumerate(old):
+            if number != self.current[i]:
+                since[max(i - 1, 0) : i + 1] = self.seen
+        return since
 
     def _taken(self, old: list[int]) -> None:
-        """Pairs that a swap touches begin to count anew."""
-        i = next(i for i, number in enumerate(old) if number != self.current[i])
-        self.since[max(i - 1, 0) : i + 2] = self.seen
+        self.since = self._counting_since(old)
 
     def _restart(self) -> None:
         self.positions = np.empty(0, np.int64)

@@ -88,14 +88,15 @@ class OrderWatch(Watch[Order]):
         return tuple(self.ordering.order)
 
     def candidates(self, compare: bool) -> Sequence[Candidate[Order]]:
-        proposed = [Candidate(p.new, _reason(self.texts, p)) for p in self.ordering.proposals]
-        found = [Candidate(self.choice), *proposed]
-        window = getattr(self.ordering, "window", None)
-        if compare and window is not None and len(window):
-            guards, costs = self.ordering.guards, self.ordering.costs.per_row
-            greedy = greedy_order(window.rows(), costs, guards)
-            if all(greedy != c.choice for c in found):
-                found.append(Candidate(greedy))
+        found = [Candidate(self.choice)]
+        found += [Candidate(p.new, _reason(self.texts, p)) for p in self.ordering.proposals]
+        if compare:
+            window = getattr(self.ordering, "window", None)
+            if window is not None and len(window):
+                guards, costs = self.ordering.guards, self.ordering.costs.per_row
+                greedy = greedy_order(window.rows(), costs, guards)
+                if all(greedy != c.choice for c in found):
+                    found.append(Candidate(greedy))
         return found
 
     def cost(self, choice: Order) -> float | None:

@@ -114,12 +114,14 @@ class CacheWatch(Watch[Caches]):
         rows = (JOIN_SHARE, JOIN_ROWS) if choosing else (USED_SHARE, USED_ROWS)
         return JoinTactic(frozenset(turn), *rows, keys, tuple(self.seen.apart.values()))
 
-    def follows(self, plan: QueryPlan) -> bool:
+    def follows(self, plan: QueryPlan, seen: Sequence[JoinSeen]) -> bool:
         """Whether pipelines have changed: then candidates are looked for anew."""
         block = plan.block(self.relation)
         orders, before = block.orders, self._orders
-        if orders == before:
+        if orders == before:  # though it may have been put in anew, without caches
+            self.is_stale |= bool(self._used) and not block.subresults
             return False
+        self.seen.pass_over(seen)
         self._plan, self._orders, self._block = plan, orders, block
         self.seen.reorder(orders)
         changed = [leaf for leaf in orders if orders[leaf] != before[leaf]]
@@ -192,10 +194,11 @@ class CacheWatch(Watch[Caches]):
         self._use(choice)
 
     def refuse(self) -> None:
-        self.states.go_back(self._used)
+        if self.states.used != frozenset(self._used):
+            self.states.go_back(self._used, "refused: the change did not pay before")
 
     def go_back(self, choice: Caches) -> None:
-        self.states.go_back(choice)
+        self.states.go_back(choice, "measured: rows took longer")
         self._use(_sorted(s for s in choice if s in self.states.states))
 
     def _considered(self) -> list[Segment]:

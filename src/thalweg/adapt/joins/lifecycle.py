@@ -1,7 +1,8 @@
 """The life of a candidate: profiled, then used or not, and profiled again from time to time.
 
-A cache in use that has come to cost more than it saves is dropped at once; one that was not chosen
-gets its chance after each interval. In between the choice stands unless figures have moved.
+A cache in use that has come to cost more than it saves is dropped at once, unless that was tried
+and did not pay; one that was not chosen gets its chance after each interval. In between the choice
+stands unless figures have moved.
 """
 
 from __future__ import annotations
@@ -168,14 +169,14 @@ class CacheStates:
             if any(u.within(segment) for u in unused):
                 self._move(segment, State.PROFILED, "it hides an unused candidate")
 
-    def go_back(self, chosen: Collection[Segment]) -> None:
+    def go_back(self, chosen: Collection[Segment], why: str) -> None:
         """The last choice was a bad one: use these again, as far as they are candidates."""
         self._selected = set(chosen) & set(self.states)
         for segment, state in list(self.states.items()):
             if segment in self._selected:
-                self._move(segment, State.USED, "measured: it was better")
+                self._move(segment, State.USED, why)
             elif state is State.USED:
-                self._move(segment, State.UNUSED, "measured: rows took longer")
+                self._move(segment, State.UNUSED, why)
 
     def reordered(self, candidates: Iterable[Segment], changed: Collection[int]) -> None:
         """Pipelines have changed: theirs and all that are no candidates any more go, new ones are

@@ -87,8 +87,7 @@ class JoinStatistics:
 
     def observe(self, seen: Sequence[JoinSeen]) -> Change | None:
         """What the tasks of an epoch have seen; how fast rows come, if that is not what it was."""
-        self.epochs += 1
-        self.pace.saw(seen, self._on_trial())
+        self.pass_over(seen)
         surprise = self.pace.surprise
         for leaf, profile in self._profiles.items():
             if surprise is not None:
@@ -99,6 +98,11 @@ class JoinStatistics:
             self._add(one)
         self.samples = sum(len(one.samples) for one in seen)
         return surprise
+
+    def pass_over(self, seen: Sequence[JoinSeen]) -> None:
+        """An epoch is over, whatever is made of what its tasks have seen."""
+        self.epochs += 1
+        self.pace.saw(seen, self._on_trial())
 
     def _add(self, one: JoinSeen) -> None:
         asked, apart = self.asked, list(self.apart)
