@@ -48,8 +48,8 @@ class LocalSwaps(Ordering):
 
     def _counts(self) -> tuple[Ints, Ints]:
         """Per position i the rows dropped there, and the rows that the predicate after it would
-        drop if it came first: the two diagonals of the matrix view. Both count the same rows:
-        those since a swap last touched the pair."""
+        drop if it were first: the two diagonals of the matrix view. Both count the same rows: those
+        since a swap last touched the pair."""
         pairs = self.settings.predicates - 1
         number = np.arange(self.seen - len(self.positions), self.seen)
         here = (self.positions < pairs) & (number >= self.since[self.positions])
@@ -59,8 +59,8 @@ class LocalSwaps(Ordering):
         return own, both + np.bincount(self.positions[after] - 1, minlength=pairs)
 
     def _check(self, own: Ints, rival: Ints) -> None:
-        """Swap the first pair out of order, then look again: pairs that the swap touches begin to
-        count anew, so the loop ends."""
+        """Swap the first pair out of order, then look again: pairs that the swap touches restart
+        counting, so the loop ends."""
         while True:
             costs = self.costs.per_row[self.current]
             had, has = own / costs[:-1], rival / costs[1:]
@@ -87,7 +87,7 @@ class LocalSwaps(Ordering):
             own, rival = self._counts()
 
     def _taken(self, old: list[int]) -> None:
-        """Pairs that a swap touches begin to count anew."""
+        """Pairs that a swap touches restart counting."""
         i = next(i for i, number in enumerate(old) if number != self.current[i])
         self.since[max(i - 1, 0) : i + 2] = self.seen
 
