@@ -1,7 +1,7 @@
-"""What adapts in the queries of an engine.
+"""Adaptation of the queries of an engine.
 
 All of it is soft state of the driver. Choices and the end of the plan log are handed back to be
-kept with the query, so that a restart begins where the engine stopped; everything else is learned
+stored with the query, so that a restart begins where the engine stopped; everything else is learned
 again.
 """
 
@@ -25,15 +25,15 @@ from thalweg.plan.bound_query import QueryOptions
 from thalweg.plan.physical import QueryPlan
 
 ORDERS = "orders"
-"""Where version 0.1 kept the orders of a query, by position."""
+"""The key under which version 0.1 stored the orders of a query, by position."""
 _LOG = "log"
 _SHOWN = 5
 
 
 @dataclass(slots=True)
 class Watched:
-    """What is watched of one query: for each watch the name of its kind, the name under which its
-    choice is kept, and the loop around it."""
+    """The watches of one query: for each watch the name of its kind, the name under which its
+    choice is stored, and the loop around it."""
 
     log: PlanLog
     loops: list[tuple[str, str, Loop[Any]]] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Adaptation:
         self.queries: dict[str, Watched] = {}
         self._kinds = WATCH_KINDS if kinds is None else kinds
 
-    # -- what is watched ---------------------------------------------------------------------
+    # -- watches -----------------------------------------------------------------------------
 
     def watch(
         self,
@@ -73,8 +73,8 @@ class Adaptation:
         options: QueryOptions,
         kept: Mapping[str, Any] | None = None,
     ) -> QueryPlan:
-        """Begin to watch a query, from what served it before; the plan that uses it. A new plan of
-        a known query goes on with its log."""
+        """Begin to watch a query, starting from its stored choices; returns the plan that uses
+        them. A new plan of a known query continues its log."""
         kept = kept or {}
         known = name in self.queries
         found = Watched(self.log(name) if known else PlanLog(kept.get(_LOG)))
@@ -100,7 +100,8 @@ class Adaptation:
     def tactics(
         self, name: str, epoch: int, part: int, parts: int
     ) -> tuple[tuple[Subject, AnyTactic], ...]:
-        """What one task is to look at, seeded so that a retry samples the same rows."""
+        """The observations that one task is to make, seeded so that a retry samples the same
+        rows."""
         watched = self.queries.get(name)
         if watched is None:
             return ()
@@ -114,17 +115,17 @@ class Adaptation:
     def learn(
         self, name: str, plan: QueryPlan, epoch: int, seen: Sequence[tuple[int, Seen]]
     ) -> QueryPlan:
-        """Take in what the tasks of an epoch have seen, by the numbers of their tactics; the plan
-        for the next one."""
+        """Process the observations of an epoch's tasks, by the numbers of their tactics; returns
+        the plan for the next epoch."""
         watched = self.queries.get(name)
         for number, loop in enumerate(watched.observed if watched is not None else ()):
             plan = loop.learn(plan, [o for n, o in seen if n == number], epoch)
         return plan
 
-    # -- what others ask ---------------------------------------------------------------------
+    # -- reports -----------------------------------------------------------------------------
 
     def kept(self, name: str) -> dict[str, Any]:
-        """The choices in force and the end of the plan log as JSON, to be kept with the query."""
+        """The choices in force and the end of the plan log as JSON, to be stored with the query."""
         watched = self.queries.get(name)
         if watched is None:
             return {}
@@ -138,7 +139,7 @@ class Adaptation:
         return PlanLog() if found is None else found.log
 
     def costs_of(self, name: str) -> dict[str, float]:
-        """What the predicates of a query's conjunctions cost per row, by their text."""
+        """The cost per row of the predicates of a query's conjunctions, by their text."""
         costs = (loop.watch.costs_per_row() for _, _, loop in self._loops(name))
         return {text: cost for some in costs for text, cost in some.items()}
 
@@ -153,8 +154,8 @@ class Adaptation:
         return {"switches": log.count, "considered": list(log.considered), **found}
 
     def explain(self, name: str) -> str:
-        """EXPLAIN ADAPT: what is watched, what was learned, what was considered and changed, and
-        what that brought."""
+        """EXPLAIN ADAPT: what is watched, what was learned, which plans were considered and chosen,
+        and what each change saved or cost."""
         loops, log = self._loops(name), self.log(name)
         if not loops:
             return "adaptive: nothing (no conjunction of two or more predicates, no join of three)"
@@ -172,7 +173,7 @@ class Adaptation:
 
 
 class _Choices:
-    """Choices that were kept, handed to the watches that begin."""
+    """Stored choices, handed to the watches that begin."""
 
     def __init__(self, kept: Mapping[str, Any]) -> None:
         self._kept = kept
@@ -180,7 +181,7 @@ class _Choices:
         self._numbers: Counter[str] = Counter()
 
     def begin(self, kind: str, watch: Watch[Any]) -> str:
-        """Let a watch begin with what was kept for it; the name that it is kept under."""
+        """Start a watch with its stored choice; returns the name under which that is stored."""
         about = f"{kind}: {watch.subject}"
         self._numbers[about] += 1
         if self._numbers[about] > 1:

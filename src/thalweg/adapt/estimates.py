@@ -1,4 +1,4 @@
-"""Estimates that say how much they rest on."""
+"""Estimates with their number of observations and error."""
 
 from __future__ import annotations
 

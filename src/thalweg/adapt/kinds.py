@@ -1,4 +1,4 @@
-"""What adapts, by family, in the order in which choices are put into the plan: caches depend on
+"""The kinds of watches, in the order in which their choices are put into the plan: caches depend on
 the orders of pipelines."""
 
 from __future__ import annotations

@@ -32,14 +32,14 @@ class Loop(Generic[Choice]):
             assert statistic in (None, kept), f"{key} is kept for another watch"
 
     def close(self) -> None:
-        """Nobody asks for the watch's statistics any more."""
+        """Release the watch's statistics."""
         for key in self._asked:
             self.seen.profiler.release(key, self._noticed)
 
     # -- one epoch ---------------------------------------------------------------------------
 
     def learn(self, plan: QueryPlan, seen: Sequence[Any], epoch: int) -> QueryPlan:
-        """Take in what the tasks of an epoch have seen; the plan for the next one."""
+        """Process the observations of an epoch's tasks; returns the plan for the next one."""
         watch = self.watch
         if watch.follows(plan, seen):
             watch.trial.give_up()
@@ -54,7 +54,7 @@ class Loop(Generic[Choice]):
         return watch.applied(plan) if watch.is_stale or watch.choice != before else plan
 
     def advance(self, portion: Any, epoch: int) -> list[Switch]:
-        """Take in a portion of what was seen, and choose; the switches that follow."""
+        """Process a portion of observations, and choose; returns the switches that follow."""
         logged = self.log.count
         self.watch.trial.saw(portion)
         self._age_bans()
@@ -68,7 +68,7 @@ class Loop(Generic[Choice]):
         return list(self.log)[-new:] if new else []
 
     def _noticed(self, key: Key, before: Estimate, now: Estimate) -> None:
-        """The Profiler announces that a statistic has changed."""
+        """Handle a change of a statistic that the Profiler announces."""
         about = " ".join(key[len(self.seen.scope) :])
         self._news.append(f"{about}: {before.value:.3g} → {now.value:.3g}")
         if self.watch.noticed(key, before, now):
@@ -84,7 +84,7 @@ class Loop(Generic[Choice]):
     # -- trials ------------------------------------------------------------------------------
 
     def _judged_badly(self, epoch: int) -> bool:
-        """Whether the last switch did not pay, so that it was taken back."""
+        """Whether the last switch did not pay, so that it was reverted."""
         watch, switch, old = self.watch, self.watch.trial.switch, self.watch.trial.old
         if switch is None or old is None:
             return False
@@ -115,7 +115,7 @@ class Loop(Generic[Choice]):
     # -- choices -----------------------------------------------------------------------------
 
     def _choose(self, epoch: int) -> None:
-        """Switch to the first candidate that is to be preferred and that nothing speaks against."""
+        """Switch to the first candidate that is better than the present choice and not banned."""
         present, *others = self.watch.candidates(bool(self._news))
         if not others and not self._news:
             return

@@ -1,4 +1,4 @@
-"""What the operations of a join cost."""
+"""The costs of the operations of a join."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class JoinCosts:
-    """Seconds (or units) for a tuple that is looked up in a window, for each that a match makes;
-    for a key that is looked up in a cache, for each combination found, for each that is added."""
+    """Seconds (or units) per tuple that is looked up in a window, and per tuple that a match makes;
+    per key that is looked up in a cache, per combination found, per combination added."""
 
     probe: float
     made: float
@@ -18,4 +18,4 @@ class JoinCosts:
 
 
 UNITS = JoinCosts(1.0, 1.0, 1.0, 1.0, 1.0)
-"""Every operation counts as one."""
+"""Unit costs: every operation counts as one."""

@@ -1,4 +1,4 @@
-"""The plan log: which plans were considered and why, every switch, and what it brought."""
+"""The plan log: which plans were considered and why, every switch, and its effect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SWITCHED = "switched"
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a plan is preferred to another: which statistic of whom moved past whose.
+    """Why a plan is preferred to another: which statistic exceeded which other.
 
     The incumbent's value was `had`, the challenger's `has` (drops per unit of cost in the profile,
     unless `statistic` says otherwise), over `evidence` profiled rows.
@@ -32,8 +32,8 @@ class Reason:
 @dataclass(slots=True)
 class Switch:
     """One change of plan. `predicted` are costs per row of the old and the new plan by the
-    statistics at that moment, `before` and `after` what rows cost as measured (seconds, or units of
-    injected costs). `outcome` is `pending` until enough rows were seen."""
+    statistics at that moment, `before` and `after` the measured costs of a row (seconds, or units
+    of injected costs). `outcome` is `pending` until enough rows were processed."""
 
     epoch: int
     subject: str
@@ -61,7 +61,7 @@ class Switch:
 
     @property
     def pair(self) -> tuple[str, str]:
-        """Whose statistics moved against whose."""
+        """The incumbent and the challenger."""
         return self.incumbent, self.challenger
 
     def to_dict(self) -> dict[str, Any]:
@@ -99,8 +99,8 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """The plans that were compared, the one in force first, each with what rows were predicted to
-    cost under it (None: unknown); `why` they were looked at, and what came of it."""
+    """The plans that were compared, the one in force first, each with its predicted cost per row
+    (None: unknown); `why` they were compared, and the outcome."""
 
     epoch: int
     subject: str
@@ -133,7 +133,7 @@ class PlanLog:
         kept = kept or {}
         self._entries = deque(map(Switch.from_dict, kept.get("switches", ())), LOG_LENGTH)
         for switch in self._entries:
-            if switch.outcome == PENDING:  # nobody measures it any more
+            if switch.outcome == PENDING:  # the trial ended before a verdict
                 switch.outcome = KEPT
         self.considered = deque(map(Considered.from_dict, kept.get("considered", ())), LOG_LENGTH)
         self.transients: Counter[tuple[str, str]] = Counter()
@@ -150,8 +150,8 @@ class PlanLog:
         return self._entries[at]
 
     def add(self, switch: Switch) -> None:
-        """Note a switch. One that goes back to the plan before shows that the last was a
-        transient; whose statistics caused it is remembered."""
+        """Add a switch. One that goes back to the plan before shows that the last was a transient;
+        the predicates that caused it are remembered."""
         last = next((s for s in reversed(self._entries) if s.subject == switch.subject), None)
         if last and last.old == switch.new and switch.epoch - last.epoch <= TRANSIENT_EPOCHS:
             self.transients[last.pair] += 1
@@ -168,11 +168,11 @@ class PlanLog:
         self.changed()
 
     def changed(self) -> None:
-        """An entry is new, or not what it was."""
+        """Mark an entry as new or changed."""
         self._kept = None
 
     def kept(self) -> Mapping[str, Any]:
-        """The end of the log as JSON, to go on with after a restart; the same value as long as
+        """The end of the log as JSON, to be continued after a restart; the same value as long as
         nothing has changed."""
         if self._kept is None:
             self._kept = {

@@ -1,4 +1,4 @@
-"""The Profiler: keeps exactly the statistics that were asked for, and announces their changes.
+"""The Profiler: maintains exactly the statistics that were requested, and announces their changes.
 
 What tasks have seen reaches the adaptive loop through `record` and nowhere else: statistics, which
 choices are made by, are only ever told what the Profiler passes on to them.
@@ -15,29 +15,29 @@ from thalweg.adapt.constants import CHANGE, STATISTIC_EPOCHS
 from thalweg.adapt.estimates import Estimate, share
 
 Key = tuple[str, ...]
-"""What a statistic is about, from the general to the particular, and its name last."""
+"""The key of a statistic, from the general to the particular, and its name last."""
 Change = tuple[Estimate, Estimate]
-"""What a statistic was when it was last announced, and what it is now."""
+"""The value of a statistic when it was last announced, and its present value."""
 Notified = Callable[[Key, Estimate, Estimate], None]
 
 
 class Statistic(Protocol):
-    """Something that is estimated from what tasks see."""
+    """A value that is estimated from observations of tasks."""
 
     def observe(self, *seen: Any) -> Change | None:
-        """Take in an observation; what has changed by it, if that is significant."""
+        """Add an observation; returns the change it makes, if that is significant."""
         ...
 
 
 @dataclass(slots=True)
 class Share:
-    """Parts of wholes over the last epochs, and the estimate that was last announced."""
+    """A ratio over the last epochs, and the estimate that was last announced."""
 
     recent: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=STATISTIC_EPOCHS))
     announced: Estimate | None = None
 
     def observe(self, part: int, whole: int) -> Change | None:
-        """What an epoch has shown: `part` of `whole`."""
+        """Add an epoch's observation: `part` of `whole`."""
         if not whole:
             return None
         self.recent.append((part, whole))
@@ -55,7 +55,7 @@ class Share:
 
 @dataclass(slots=True)
 class _Kept:
-    """A statistic, how many asked for it, and who is told of its changes."""
+    """A statistic, its number of users, and the callbacks for its changes."""
 
     statistic: Statistic
     askers: int = 0
@@ -63,7 +63,7 @@ class _Kept:
 
 
 class Profiler:
-    """Statistics by key; what nobody asked for is not kept."""
+    """Statistics by key; those that were not requested are not maintained."""
 
     def __init__(self) -> None:
         self._kept: dict[Key, _Kept] = {}
@@ -71,7 +71,7 @@ class Profiler:
     def ask(
         self, key: Key, notified: Notified | None = None, statistic: Statistic | None = None
     ) -> Statistic:
-        """Keep a statistic, by default a share; `notified` is called when it has changed
+        """Maintain a statistic, by default a share; `notified` is called when it has changed
         significantly."""
         found = self._kept.get(key)
         if found is None:
@@ -94,7 +94,7 @@ class Profiler:
         return frozenset(self._kept)
 
     def record(self, key: Key, *seen: Any) -> None:
-        """What tasks have seen."""
+        """Add observations of tasks to the statistics."""
         found = self._kept.get(key)
         if found is None:
             return
@@ -104,7 +104,7 @@ class Profiler:
                 notified(key, *change)
 
     def estimate(self, key: Key) -> Estimate:
-        """Of a share."""
+        """The estimate of a share."""
         found = self._kept[key].statistic
         assert isinstance(found, Share)
         return found.estimate()

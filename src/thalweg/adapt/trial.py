@@ -1,4 +1,4 @@
-"""Whether a switch has paid, as measured."""
+"""Trials: whether a switch has paid, as measured."""
 
 from __future__ import annotations
 
@@ -11,33 +11,34 @@ Choice = TypeVar("Choice")
 
 
 class Trial(Generic[Choice]):
-    """What rows cost after a switch, against what they cost before it. One switch at a time is on
-    trial; another one ends it. This base measures nothing: every switch is kept."""
+    """The cost of rows after a switch, compared with their cost before it. One switch at a time is
+    on trial; another one ends it. This base measures nothing: every switch is kept."""
 
     def __init__(self) -> None:
         self.switch: Switch | None = None
         self.old: Choice | None = None
-        """What there was before the switch on trial."""
+        """The choice before the switch on trial."""
 
     @property
     def is_on(self) -> bool:
         return self.switch is not None
 
     def saw(self, seen: Any) -> None:
-        """What ran since the last call, under the plan in force."""
+        """Record an observation under the plan in force."""
 
     def begin(self, switch: Switch, old: Choice, new: Choice) -> None:
-        """The plan has changed. A switch is kept untried if there is nothing to compare with."""
+        """Start the trial of a new plan. A switch is kept untried if there is nothing to compare
+        with."""
         self.give_up()
         switch.outcome = KEPT
 
     def give_up(self) -> None:
-        """Things have changed otherwise: there is nothing to compare with any more."""
+        """End the trial without a verdict, as other conditions have changed."""
         self.end(KEPT)
 
     def has_failed(self, cost_of: Callable[[Choice], float | None]) -> bool:
         """Whether there is a verdict, and it is against the switch; then the trial is over.
-        `cost_of` predicts what a choice would cost by now."""
+        `cost_of` predicts the present cost of a choice."""
         return False
 
     def end(self, outcome: str) -> None:

@@ -1,4 +1,4 @@
-"""Rows on their way through the operators: named columns of equal length, and signed changes."""
+"""Rows between operators: named columns of equal length, and signed changes."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from thalweg.store import native
 
 
 class InstantSet:
-    """A set of instants with false positives, for asking about millions of others cheaply."""
+    """A set of instants with false positives, for testing millions of others cheaply."""
 
     def __init__(self, instants: Ints) -> None:
         size = 1 << max(12, int(len(instants) * 16).bit_length())

@@ -1,4 +1,4 @@
-"""Bag differences: what appears and vanishes at one instant was never there."""
+"""Bag differences: cancellation of rows that appear and vanish at one instant."""
 
 from __future__ import annotations
 

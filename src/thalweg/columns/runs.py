@@ -1,7 +1,7 @@
-"""Sorting changes into groups and runs.
+"""Changes sorted into groups and runs.
 
-A *run* is all changes of one group at one instant. Groups are identified by two independent
-hashes of the normalised key (one, where it is injective).
+A *run* is all changes of one group at one instant. Groups are identified by two independent hashes
+of the normalised key (one, where it is injective).
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Runs:
 
     @property
     def last_versions(self) -> Ints:
-        """Where each group's last version is, stored states coming before the runs."""
+        """The place of each group's last version, stored states preceding the runs."""
         return self.groups + np.append(self.heads[1:] - 1, self.runs - 1)
 
 
 def key_hashes(keys: list[Vector], length: int) -> tuple[Hashes, Hashes]:
-    """The two hashes of each row's key; the second is empty where the first tells all."""
+    """The two hashes of each row's key; the second is empty where the first is injective."""
     arrays = [k.to_arrow() for k in keys]
     first = hash_columns(arrays, length)
     if not arrays:

@@ -1,7 +1,7 @@
-"""A column of values on its way through an expression: data, validity, and errors per row.
+"""A column of values of an expression: data, validity, and errors per row.
 
-Fixed-width types live in NumPy arrays, text, binary and decimals in Arrow arrays. What `data` holds
-where a row is not valid, or has an error, means nothing.
+Fixed-width types live in NumPy arrays, text, binary and decimals in Arrow arrays. The content of
+`data` where a row is not valid, or has an error, is undefined.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _pick(mask: Any, rows: Any) -> Any:
 
 
 def fit(mask: Any, length: int) -> Any:
-    """A mask or code array of one row made to serve for `length` rows."""
+    """A mask or code array of one row expanded to `length` rows."""
     return mask if mask is None or len(mask) == length else np.broadcast_to(mask, length)
 
 
@@ -214,7 +214,7 @@ def _from_units(array: pa.Array, dtype: DataType, valid: Mask | None) -> Vector:
 
 
 def nulls(dtype: DataType, length: int) -> Vector:
-    """Nothing but NULL."""
+    """A vector of NULLs."""
     valid = np.zeros(length, np.bool_)
     wanted = numpy_type(dtype)
     if wanted is None:

@@ -1,4 +1,4 @@
-"""What a task knows besides its plan: the packs it may open, user functions, its instants."""
+"""The context of a task besides its plan: the packs it may open, user functions, its instants."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from thalweg.store.packs import Pack, PackCache
 
 @dataclass(slots=True)
 class Reject:
-    """Rows that could not be judged: under which expression, why, and the rows themselves."""
+    """Rows that could not be evaluated: the failing expression, the reason, and the rows
+    themselves."""
 
     expression: str
     codes: Codes
@@ -32,9 +33,9 @@ class Reject:
 
 @dataclass(slots=True)
 class TaskContext:
-    """One task of one epoch: instants in [since, until) are to be processed; `start` is the
-    query's first, None while there is none. `common` are predicates on streams that several
-    queries ask (see `exec/predicates/memo.py`)."""
+    """One task of one epoch: instants in [since, until) are to be processed; `start` is the query's
+    first instant, None until it is known. `common` are predicates on streams that several queries
+    evaluate (see `exec/predicates/memo.py`)."""
 
     cache: PackCache
     functions: Mapping[str, UserFunction]
@@ -54,7 +55,7 @@ class TaskContext:
 
     @contextmanager
     def counting_apart(self, name: str) -> Iterator[None]:
-        """What is counted meanwhile goes under one name: the answer did not need it."""
+        """Count what happens inside under one separate name: work that the answer did not need."""
         before = self.counts.copy()
         yield
         made = self.counts - before
@@ -71,12 +72,12 @@ class TaskContext:
 
 
 def owned_bytes(*arrays: Any) -> int:
-    """Memory that arrays hold themselves, not as views of a pack."""
+    """Memory that arrays own themselves, not as views of a pack."""
     return sum(a.nbytes for a in arrays if isinstance(a, np.ndarray) and a.flags.owndata)
 
 
 def rejects_table(rejects: list[Reject]) -> pa.Table | None:
-    """Rejected rows as a table: `__ts`, the expression, the reason and the row in words."""
+    """Rejected rows as a table: `__ts`, the expression, the reason and the row as text."""
     times, expressions, reasons, rows = [], [], [], []
     for reject in rejects:
         times.append(reject.ts)

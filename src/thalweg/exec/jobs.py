@@ -1,4 +1,4 @@
-"""Whatever a worker may be asked to do, behind one door."""
+"""Jobs of workers, and `execute`, which runs any of them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from thalweg.store.packs import PackCache
 
 @dataclass(frozen=True, slots=True)
 class UpkeepFailed:
-    """Merging or folding did not work; it is tried again in the next epoch."""
+    """A merge or fold that failed; it is tried again in the next epoch."""
 
     error: str
 
@@ -54,7 +54,8 @@ Result = (
 
 
 def execute(job: Job, cache: PackCache, functions: Mapping[str, UserFunction]) -> Result:
-    """Run one job. A query whose own code fails is reported, not raised: the others go on."""
+    """Run one job. An error in a query's own code is returned, not raised, so that other queries
+    continue."""
     if isinstance(job, StepTask):
         try:
             return step(job, cache, functions)

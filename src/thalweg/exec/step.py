@@ -1,8 +1,8 @@
-"""One query, one epoch, one task: the step.
+"""The step: one query, one epoch, one task.
 
 `step(task, ...)` reads packs, computes what changes at the instants [since, until), writes its
-output and new state as packs and returns their names with a profile. It depends on nothing but
-its arguments; running it again writes the same rows under other names.
+output and new state as packs and returns their names with a profile. It depends on nothing but its
+arguments; running it again writes the same rows under other names.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def step(task: StepTask, cache: PackCache, functions: Mapping[str, UserFunction]
 
 
 def _output(state: StepState) -> Changes:
-    """What the answer's relation becomes as output; relations below it come first."""
+    """Compute the output of the answer's relation, after the relations below it."""
     plan = state.plan
     last = len(plan.relations) - 1
     for number in range(last):
@@ -64,7 +64,8 @@ def _output(state: StepState) -> Changes:
 
 
 def _relation(state: StepState, number: int, only_new: bool = False) -> Changes:
-    """All changes of a relation; with `only_new`, of what vanishes only what netting needs."""
+    """All changes of a relation; with `only_new`, of vanishing rows only those that netting
+    needs."""
     relation = state.plan.relations[number]
     return RUNS[type(relation)](RelationInStep(state, number, only_new), relation)
 

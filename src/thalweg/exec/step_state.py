@@ -1,4 +1,4 @@
-"""What the relations of one step share: the task, changes so far, and what is written."""
+"""State shared by the relations of one step: the task, changes so far, and written packs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from thalweg.store.packs import TIME, Key, PackMeta, arrange, write_pack
 
 class StepState:
     """`changes` are those of the relations that have run; `wakes` instants at which something
-    happens though no row comes; `closings`, by relation and leaf, those at which waiting rows
-    appear; `streams` what relations below leaves emit."""
+    happens without new rows; `closings`, by relation and leaf, those at which waiting rows appear;
+    `streams` the streams that relations below leaves emit."""
 
     def __init__(self, task: StepTask, ctx: TaskContext) -> None:
         self.task = task
@@ -39,7 +39,7 @@ class StepState:
         return self.task.packs[self.place(relation, leaf)]
 
     def place(self, relation: int, leaf: int) -> int:
-        """Where a leaf is among those of the plan."""
+        """The place of a leaf among those of the plan."""
         return self._places[relation, leaf]
 
     def stored(self, slot: str) -> tuple[StatePack, ...]:
@@ -49,7 +49,7 @@ class StepState:
         return [self.ctx.cache.open(s.meta.name).table for s in self.stored(slot)]
 
     def since(self, leaf: Leaf) -> int:
-        """Rows before this are not of this epoch, or the query does not see them."""
+        """The first event time whose rows belong to this epoch and are visible to the query."""
         floor = self.task.floor_of(leaf.relation) if leaf.is_stored else None
         return self.ctx.since if floor is None else max(self.ctx.since, floor.now)
 
@@ -78,7 +78,7 @@ class StepState:
 
 
 def _places(plan: QueryPlan) -> dict[tuple[int, int], int]:
-    """Where the packs of a relation's leaf are in the task's list."""
+    """The places of the packs of a relation's leaf in the task's list."""
     found: dict[tuple[int, int], int] = {}
     for number, relation in enumerate(plan.relations):
         for i, leaf in enumerate(relation.leaves):

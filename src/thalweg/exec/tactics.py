@@ -1,10 +1,10 @@
-"""What may change while a query runs: in which order the predicates of a conjunction are asked, or
-the leaves that a pipeline probes.
+"""Tactics: the choices that may change while a query runs, which are the order in which the
+predicates of a conjunction are evaluated, or in which a pipeline probes leaves.
 
-A tactic is a small picklable value that the driver sends along with a task. The executor asks it
-before each slice of rows, and tells it afterwards what the slice has shown; it may choose another
-order for the next slice. Those of pipelines and joins say what to look at, and the driver chooses
-for the next epoch. Rows and rejects never depend on them.
+A tactic is a small picklable value that the driver sends along with a task. The executor calls it
+before each slice of rows for the order, and afterwards with what the slice has shown; it may choose
+another order for the next slice. Tactics of pipelines and joins say what to observe, and the driver
+chooses for the next epoch. Rows and rejects never depend on them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PASSED, DROPPED, ERRED, UNKNOWN = 0, 1, 2, -1
 Verdicts = npt.NDArray[np.int8]
 """Per profiled row and predicate (in text order) one of the four above."""
 Conjunction = tuple[Predicate, ...]
-"""Predicates in text order: what a tactic is known by, whatever the plan's order."""
+"""Predicates in text order: the key of a tactic, whatever the plan's order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +36,19 @@ class JoinOf:
 
 
 Subject = Conjunction | PipelineOf | JoinOf
-"""What a tactic is about: predicates, the leaves that a pipeline probes, or a join as a whole."""
+"""The subject of a tactic: predicates, the leaves that a pipeline probes, or a join as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What one slice has shown. Arrays are by predicate in text order, except `survivors`.
+    """The observation of one slice. Arrays are by predicate in text order, except `survivors`.
 
     `order` is the order it ran in; `evaluated` counts the evaluations the answer needed, `extra`
     those made for the profile alone, `seconds` and `extra_seconds` what both took; `gathering` is
     the part of both that went into fetching rows, which depends on a predicate's place, not on the
     predicate. `survivors[k]` rows were left after position k. `profile` holds the rows of the
     sample that were dropped, `passed` counts the others. `unasked` are predicates that the tactic
-    did not want to know of all those rows.
+    did not want evaluated on all those rows.
     """
 
     order: tuple[int, ...]
@@ -69,16 +69,16 @@ class Tactic(Protocol):
 
     @property
     def order(self) -> Sequence[int]:
-        """The predicates (numbered in text order) in the order to ask them."""
+        """The predicates (numbered in text order) in the order of evaluation."""
         ...
 
     @property
     def guards(self) -> Sequence[frozenset[int]]:
-        """Per predicate those that protect it: of rows they drop it is never asked."""
+        """Per predicate those that guard it: it is never evaluated on rows they drop."""
         ...
 
     def slice_rows(self) -> int:
-        """How many rows to process before looking again."""
+        """The number of rows to process before the next observation."""
         ...
 
     def sample(self, rows: int) -> Ints:
@@ -86,8 +86,8 @@ class Tactic(Protocol):
         ...
 
     def wanted(self, position: int, dropped_at: Ints) -> npt.NDArray[np.bool_]:
-        """Which profiled rows to ask the predicate at `position` as well, though they were dropped
-        at positions `dropped_at` before it (such rows only)."""
+        """Which profiled rows the predicate at `position` is evaluated on as well, though they were
+        dropped at positions `dropped_at` before it (such rows only)."""
         ...
 
     def observe(self, observation: Observation) -> None: ...
@@ -95,7 +95,7 @@ class Tactic(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PipelineTactic:
-    """Which rows of a pipeline's source are looked up in every leaf: the `places`, if there were
+    """The rows of a pipeline's source that are looked up in every leaf: the `places`, if there were
     as many rows as `of`. With more they are spread, as rows lie in the order of their keys, with
     fewer some of them are left out."""
 
@@ -110,10 +110,10 @@ class PipelineTactic:
 
 @dataclass(frozen=True, slots=True)
 class JoinTactic:
-    """What to find out about a join: of the pipelines of some `leaves` a `share` of the rows, or at
-    least so many, go through leaf by leaf, whatever is cached. `keys` are lookups that caches would
-    get: pipeline, place, and the columns they would be asked by. `upkeep` are pipelines that some
-    of them would need."""
+    """What to observe of a join: of the pipelines of some `leaves` a `share` of the rows, or at
+    least so many, go through leaf by leaf, whatever is cached. `keys` are look-ups that caches
+    would get: pipeline, place, and the columns of their key. `upkeep` are pipelines that some of
+    the caches would need."""
 
     leaves: frozenset[int] = frozenset()
     share: float = 0.0
@@ -124,7 +124,7 @@ class JoinTactic:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What a pipeline did to some rows: per operator how many it looked up and made, and the
+    """The work of a pipeline for some rows: per operator how many it looked up and made, and the
     results."""
 
     rows: int
@@ -135,8 +135,8 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Some rows on their way through a pipeline: how many tuples there were before each operator,
-    and after the last; and what it took to get there."""
+    """Some rows sent through a pipeline: how many tuples there were before each operator, and after
+    the last; and the cost of computing them."""
 
     handled: tuple[int, ...]
     effort: Effort
@@ -144,7 +144,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class CacheSeen:
-    """What an epoch did to a subresult."""
+    """The statistics of a subresult in an epoch."""
 
     lookups: int
     fills: int
@@ -153,10 +153,10 @@ class CacheSeen:
 
 @dataclass(slots=True)
 class JoinSeen:
-    """What a task has seen of a join in an epoch, and the `seconds` it took, some for `profiling`.
-    `rows` came to each pipeline as they appeared, and as many as `left` as they vanished; of some
-    of them there are `samples`. `keys` are hashes of what caches would be asked for, by number;
-    `upkeep` what pipelines apart would do, by number; `caches` are the subresults of the plan, by
+    """A task's observations of a join in an epoch, and the `seconds` it took, some for `profiling`.
+    `rows` entered each pipeline as they appeared, and as many as `left` as they vanished; of some
+    of them there are `samples`. `keys` are hashes of what caches would be looked up by, by number;
+    `upkeep` the work of separate pipelines, by number; `caches` are the subresults of the plan, by
     number."""
 
     seconds: float = 0.0

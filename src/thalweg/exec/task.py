@@ -1,4 +1,4 @@
-"""What a step is given, and what it gives back."""
+"""The input and the result of a step."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from thalweg.store.packs import PackMeta
 
 @dataclass(frozen=True, slots=True)
 class StepTask:
-    """Everything a step needs to know.
+    """The input of a step.
 
     `packs` are per leaf of the plan; `state` maps slots (see `plan/state_slots.py`) to packs,
-    oldest first. `start` is the query's first instant, None while there is none. `floors` are
-    streams whose oldest rows are given up, with the floor before this step and the floor now.
-    `tactics` order conjunctions while the step runs; `ranges` are the hashes of its share along
-    each axis of the routing; `common` predicates are asked by other queries too. With a `roll` the
-    output goes to its members. Slots that are `shared` hold what others hold too, as of the
-    instants given.
+    oldest first. `start` is the query's first instant, None until it is known. `floors` are streams
+    whose oldest rows are given up, with the floor before this step and the floor now. `tactics`
+    order conjunctions while the step runs; `ranges` are the hashes of its share along each axis of
+    the routing; `common` are predicates that other queries evaluate too. With a `roll` the output
+    is for its members. Slots that are `shared` hold what other queries hold too, as of the instants
+    given.
     """
 
     query: str
@@ -52,10 +52,10 @@ class StepTask:
 
 @dataclass(slots=True)
 class StepResult:
-    """What a step wrote and counted. `state` lists new packs per slot; slots in `replaced` drop
-    what this task's share held before. `observations` belong to the task's tactics, by number.
-    `wakes_at` is the first instant after the epoch at which the output may change though no row
-    comes; None if there is none. `error` is set when the query's own code failed."""
+    """Packs that a step wrote, and its counters. `state` lists new packs per slot; slots in
+    `replaced` drop what this task's share held before. `observations` belong to the task's tactics,
+    by number. `wakes_at` is the first instant after the epoch at which the output may change
+    without new rows; None if there is none. `error` is set when the query's own code failed."""
 
     query: str
     outputs: list[PackMeta] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Columns and sources, as CREATE STREAM and CREATE TABLE have them: grammar and meaning."""
+"""Columns and sources in CREATE STREAM and CREATE TABLE: grammar and meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Durations in words: `5 MINUTES`, `1.5 s`, `INTERVAL 1 DAY`."""
+"""Durations as text: `5 MINUTES`, `1.5 s`, `INTERVAL 1 DAY`."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def to_micros(amount: str, unit: str) -> int:
     if micros != int(micros):
         raise ParseError(f"{amount} {unit} is not a whole number of microseconds", remedy=_REMEDY)
     if micros > LONGEST:
-        raise ParseError(f"{amount} {unit} is longer than time itself", remedy=_REMEDY)
+        raise ParseError(f"{amount} {unit} is too long", remedy=_REMEDY)
     return int(micros)
 
 
 def parse_duration(text: str | int | timedelta) -> int:
-    """Microseconds of a duration given in words, as a timedelta, or already in microseconds."""
+    """Microseconds of a duration given as text, as a timedelta, or already in microseconds."""
     if isinstance(text, timedelta):
         return (text.days * 86_400 + text.seconds) * 1_000_000 + text.microseconds
     if isinstance(text, int):

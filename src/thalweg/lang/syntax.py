@@ -1,5 +1,5 @@
-"""What we use of sqlglot, in one place: expression trees, the tokens and parser of Spark's dialect,
-and its generator. Where another version of it differs, this is the module to change."""
+"""The parts of sqlglot in use: expression trees, the tokens and parser of Spark's dialect, and its
+generator. Where another version of it differs, this is the module to change."""
 
 from __future__ import annotations
 

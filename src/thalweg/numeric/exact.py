@@ -2,7 +2,7 @@
 
 A number is laid out on limbs of 32 bits; limb i weighs 2^(32·i - 1088), which reaches below the
 smallest double. Limbs are kept in int64, so billions of additions and removals commute and cancel
-without a trace of their order. Integers start at limb 34 (weight 1), so one code sums both.
+exactly, in any order. Integers start at limb 34 (weight 1), so one code sums both.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def double_limb_range(values, order, weight):  # type: ignore[no-untyped-def]
 def running_doubles(values, order, weight, run, group_of_run, limbs, special, low, totals):  # type: ignore[no-untyped-def]
     """Running exact sums of doubles: totals[r] is the group's sum, rounded, after run r.
 
-    `values` are as they came, the rest is in `order`. `limbs` and `special` (counts of NaN, +inf,
+    `values` are in input order, the rest is in `order`. `limbs` and `special` (counts of NaN, +inf,
     -inf) hold the groups' states and are advanced.
     """
     bits = values.view(np.int64)
@@ -207,7 +207,7 @@ MOST_LIMBS = 6
 
 @njit(cache=True, nogil=True)
 def _plus(w0, w1, w2, a0, a1, a2, carry):  # type: ignore[no-untyped-def]
-    """192-bit addition, words from low to high, with a carry coming in."""
+    """192-bit addition, words from low to high, with a carry in."""
     s0 = w0 + a0
     c0 = np.uint64(s0 < a0)
     s0 += carry
@@ -293,7 +293,8 @@ def _round_words(w0, w1, w2, low, peek):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _leading_zeros(x, peek):  # type: ignore[no-untyped-def]
-    """Of a word that is not zero, read off the exponent of a double that holds it exactly."""
+    """The leading zeros of a word that is not zero, from the exponent of a double that holds it
+    exactly."""
     top = np.int64(x >> np.uint64(11))
     if top:
         peek[0] = float(top)
@@ -306,8 +307,8 @@ def _leading_zeros(x, peek):  # type: ignore[no-untyped-def]
 def running_doubles_short(values, order, weight, run, group_of_run, limbs, special, low, totals):  # type: ignore[no-untyped-def]
     """`running_doubles` for at most MOST_LIMBS limbs; weights are -1, 0 or 1.
 
-    Whether a row comes or goes is a coin toss to the processor, so signs are applied by masks,
-    without branches.
+    Whether a row is added or removed is unpredictable for the processor, so signs are applied by
+    masks, without branches.
     """
     bits = values.view(np.int64)
     out = totals.view(np.int64)
@@ -450,7 +451,7 @@ def to_doubles(limbs, special, low):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def to_integers(limbs):  # type: ignore[no-untyped-def]
-    """Two-limb integer sums as int64 (wrapped around where they do not fit), and where."""
+    """Two-limb integer sums as int64 (wrapped around where they do not fit), and where that is."""
     n = limbs.shape[0]
     out = np.zeros(n, np.int64)
     overflow = np.zeros(n, np.bool_)

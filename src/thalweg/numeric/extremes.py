@@ -15,9 +15,10 @@ FOREVER = 2**61
 
 @njit(cache=True, nogil=True)
 def running_front(code, end, weight, at, run, group_of_run, offset, size, codes, ends, best, has):  # type: ignore[no-untyped-def]
-    """Ends known. Group g's front lies at codes[offset[g]:offset[g]+size[g]], best first.
+    """Running best values where ends are known. Group g's front lies at
+    codes[offset[g]:offset[g]+size[g]], best first.
 
-    Codes and ends both ascend: the best value is first and the first to go.
+    Codes and ends both ascend: the best value is first and the first to end.
     """
     i = 0
     n = code.size
@@ -88,8 +89,8 @@ def _insert(codes, ends, base, count, value, until):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True)
 def _put(codes, counts, base, size, code, weight):  # type: ignore[no-untyped-def]
-    """Change how often a value is there; returns its place and the size. A count may be zero, or
-    less, until the run is over."""
+    """Change the count of a value; returns its place and the size. A count may be zero, or less,
+    until the run is over."""
     low = _place(codes, base, size, code)
     if low == size or codes[base + low] != code:
         for j in range(size - 1, low - 1, -1):
@@ -104,7 +105,7 @@ def _put(codes, counts, base, size, code, weight):  # type: ignore[no-untyped-de
 
 @njit(cache=True, nogil=True)
 def _sweep(codes, counts, base, size):  # type: ignore[no-untyped-def]
-    """Forget values that are not there any more; returns the size."""
+    """Remove values with a count of zero; returns the size."""
     kept = 0
     for j in range(size):
         if counts[base + j] != 0:
@@ -116,7 +117,8 @@ def _sweep(codes, counts, base, size):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _take_run(i, code, weight, run, codes, counts, base, size):  # type: ignore[no-untyped-def]
-    """All changes of the run that starts at i; returns where the next one does, and the size."""
+    """Apply all changes of the run that starts at i; returns where the next one starts, and the
+    size."""
     r = run[i]
     while i < code.size and run[i] == r:
         if weight[i] != 0:
@@ -140,7 +142,7 @@ def running_least(code, weight, run, group_of_run, offset, size, codes, counts, 
 
 @njit(cache=True, nogil=True)
 def running_presence(code, weight, run, group_of_run, offset, size, codes, counts, changed):  # type: ignore[no-untyped-def]
-    """Per change +1 if its value was not there before it, -1 if it is no longer, else 0."""
+    """Per change +1 if its value was absent before it, -1 if it is absent after it, else 0."""
     i = 0
     while i < code.size:
         r = run[i]

@@ -12,12 +12,12 @@ SHARE = "auto"
 
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
-    """WITH (...) of a query. Options steer how a query runs, never what it answers, except
-    `history`, which says how much of the past it sees. `profile` is the share of rows that are
-    asked all predicates of a conjunction. With `materialize` a query only answers when it is
-    invoked. A query that only filters a stream may be run together
-    with others of the kind: `share` is on, off, or auto, which is when there are many. The past is
-    pushed through a query in slices or pulled at once (`backfill`)."""
+    """WITH (...) of a query. Options change how a query runs, never its answer, except `history`,
+    which says how much of the past the query reads. `profile` is the share of rows on which all
+    predicates of a conjunction are evaluated. With `materialize` a query gives an answer only when
+    it is invoked. A query that only filters a stream may be run together with others of the kind:
+    `share` is on, off, or auto, which is when there are many. The past is pushed through a query in
+    slices or pulled at once (`backfill`)."""
 
     filters: str = "auto"
     joins: str = "auto"
@@ -68,7 +68,7 @@ class SinkSpec:
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """A continuous query whose every name, type and window is settled."""
+    """A continuous query with every name, type and window resolved."""
 
     root: Emit
     options: QueryOptions

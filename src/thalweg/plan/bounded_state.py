@@ -1,7 +1,7 @@
-"""The bounded-state verdict: can the query run for ever in finite memory?
+"""The bounded-state verdict: whether the query can run for ever in finite memory.
 
-The answer is about windows, not about data: a verdict of "bounded" means that what must be
-remembered is limited by window contents (and by the number of groups or partitions inside them).
+The verdict is about windows, not about data: "bounded" means that the state is limited by window
+contents (and by the number of groups or partitions inside them).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from thalweg.plan.logical import (
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Why state grows without bound (empty: it does not), and what it is bounded by."""
+    """The reasons why state grows without bound (empty: it does not), and what it is bounded by."""
 
     reasons: tuple[str, ...]
     bounds: tuple[str, ...]
@@ -40,7 +40,7 @@ def verdict(root: Emit) -> Verdict:
 
 
 def _reasons(node: Node) -> list[str]:
-    """What this node itself would have to remember for ever."""
+    """The state that this node itself would have to keep for ever."""
     endless = _listed([name for child in node.inputs for name in _endless(child)])
     return node.keeps_for_ever(endless) if endless else []
 

@@ -1,4 +1,4 @@
-"""What the engine knows by name: streams, tables and user functions, as plain frozen values."""
+"""The catalog's objects: streams, tables and user functions, as plain frozen values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEFAULT_IDLE = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """Where rows come from: `files`, `spark`, or `frame` (handed over as an object)."""
+    """Where rows are read from: `files`, `spark`, or `frame` (handed over as an object)."""
 
     kind: str
     target: str = ""
@@ -46,7 +46,7 @@ class StreamDef:
 
     @property
     def is_retained(self) -> bool:
-        """Whether its past is kept."""
+        """Whether rows are kept beyond what queries need."""
         return self.retain is not None or self.retain_rows is not None
 
     def __post_init__(self) -> None:
@@ -74,7 +74,7 @@ REJECTS = ".rejects"
 
 def rejects_of(stream: StreamDef) -> StreamDef:
     """The stream of a stream's rejects: its columns as far as they could be read, and the reason.
-    Its time is the moment of the rejection."""
+    Its event time is the time of the rejection."""
     reason = Field(reason_column([f.name for f in stream.fields]), STRING, False)
     fields = tuple(replace(f, nullable=True) for f in stream.fields)
     return StreamDef(f"{stream.name}{REJECTS}", (*fields, reason), None, idle=stream.idle)
@@ -84,7 +84,7 @@ SYSSTREAM = "SysStream"
 
 
 def system_stream() -> StreamDef:
-    """The stream of the engine's own properties; its time is the clock of the epoch."""
+    """The stream of the engine's own metrics; its event time is the clock of the epoch."""
     columns = (
         ("entity", STRING), ("kind", STRING), ("property", STRING), ("value", DOUBLE),
         ("epoch", BIGINT),
@@ -93,7 +93,7 @@ def system_stream() -> StreamDef:
 
 
 def reason_column(names: Sequence[str]) -> str:
-    """A name for the reason that no column of the stream has."""
+    """A name for the reason column that differs from all columns of the stream."""
     return next(n for n in ("reason", "reject_reason", "rejected_because") if n not in names)
 
 
@@ -109,7 +109,7 @@ class TableDef:
 
 @dataclass(frozen=True, slots=True)
 class ViewDef:
-    """A named query that others may read; it runs as a part of each of them."""
+    """A named query that other queries may read; it runs as a part of each of them."""
 
     name: str
     text: str
@@ -117,7 +117,7 @@ class ViewDef:
 
 @dataclass(frozen=True, slots=True)
 class FunctionDef:
-    """Signature of a registered Python function; the code itself lives with the engine."""
+    """Signature of a registered Python function; the code itself is kept by the engine."""
 
     name: str
     returns: DataType
@@ -132,7 +132,7 @@ T = TypeVar("T")
 
 
 class Names(dict[str, T], Generic[T]):
-    """A dictionary that also knows its keys in lower case."""
+    """A dictionary that is also indexed by its keys in lower case."""
 
     def __init__(self, known: Mapping[str, T] | None = None) -> None:
         super().__init__(known or {})
@@ -180,7 +180,7 @@ class Catalog:
         return None
 
     def stream(self, name: str) -> StreamDef:
-        """A stream that is known to exist."""
+        """The stream of this name, which must exist."""
         found = self.relation(name)
         assert isinstance(found, StreamDef), name
         return found
@@ -191,7 +191,7 @@ class Catalog:
 
 @dataclass(slots=True)
 class NotedCatalog(Catalog):
-    """A catalog that notes which names were asked for, and what they stood for."""
+    """A catalog that records which names were looked up, and the objects found."""
 
     asked: dict[str, Relation] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""EXPLAIN: the plan in words, indented, one decision a line."""
+"""EXPLAIN: the plan as indented text, one decision a line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from thalweg.plan.relations.block import listed
 
 
 def explain(plan: QueryPlan, verdict: Verdict, notes: dict[str, str] | None = None) -> str:
-    """The physical plan as text; equal plans give equal texts. `notes` say more about streams."""
+    """The physical plan as text; equal plans give equal texts. `notes` add details about
+    streams."""
     lines = [f"{plan.kind.value} ({', '.join(f'{f.name} {f.type}' for f in plan.schema)})"]
     lines += _order(plan)
     show = _Describer(notes or {})
@@ -31,7 +32,7 @@ def explain(plan: QueryPlan, verdict: Verdict, notes: dict[str, str] | None = No
 
 @dataclass(frozen=True, slots=True)
 class _Describer:
-    """Leaves and inputs in words; `notes` say more about streams."""
+    """Leaves and inputs as text; `notes` add details about streams."""
 
     notes: dict[str, str]
 
@@ -84,7 +85,7 @@ def _routing(plan: QueryPlan) -> str:
 
 
 def _replicated(plan: QueryPlan) -> str:
-    """What a row costs on grids of some sizes: how many depends on where the plan runs."""
+    """How many tasks a row is sent to on grids of some sizes: it depends on where the plan runs."""
     shown = []
     for tasks in (2, 8, 32):
         sizes = shape(plan.routing, plan.stream_leaves, tasks)

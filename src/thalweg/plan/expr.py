@@ -83,8 +83,8 @@ class UserCall(Expr):
 
 
 class AggregateFunction(Protocol):
-    """What plans ask of an aggregate: its name, whether it keeps less where rows' ends are known,
-    and whether it holds on to values, always or for the sake of DISTINCT."""
+    """The properties of an aggregate that plans use: its name, whether it keeps less where rows'
+    ends are known, and whether it stores values, always or for the sake of DISTINCT."""
 
     @property
     def name(self) -> str: ...
@@ -111,7 +111,7 @@ class AggregateCall(Expr):
 
     @property
     def holds_values(self) -> bool:
-        """Whether it holds on to values beyond the one it shows."""
+        """Whether it stores values beyond its result."""
         return self.kind.keeps_values or (self.distinct and self.kind.keeps_distinct)
 
     def __str__(self) -> str:
@@ -155,7 +155,8 @@ class Predicate:
 
     @property
     def label(self) -> str:
-        """Its text, told apart from other parts of the same: what counters are kept under."""
+        """Its text, distinct from those of other parts of the same conjunct: the key of its
+        counters."""
         return f"{self} (part {self.part + 1})" if self.part else str(self)
 
     def __str__(self) -> str:

@@ -1,6 +1,6 @@
 """Joins without a common key over many tasks: a grid with one axis per join attribute.
 
-A row goes to the tasks that agree with it along the axes it has a column for, and to all of them
+A row is sent to the tasks that agree with it along the axes it has a column for, and to all of them
 along the others. A result's attributes fix one place on every axis, so one task makes it.
 """
 
@@ -15,7 +15,7 @@ from thalweg.plan.physical import Routing, RoutingKind
 from thalweg.plan.relations.block import Block
 
 REPLICATION_LIMIT = 4.0
-"""So many tasks may read a row, on average; beyond that fewer tasks share the work."""
+"""The largest mean number of tasks that read a row; beyond that fewer tasks share the work."""
 MOST_AXES = 4
 
 Shape = tuple[int, ...]
@@ -25,7 +25,7 @@ def cube_routing(
     block: Block, classes: KeyClasses, together: Sequence[frozenset[str]]
 ) -> Routing | None:
     """The grid for a join of streams, if there is one. Results that are equal in all of one of
-    these sets of columns have to come `together`: groups, and those that may cancel."""
+    these sets of columns have to be computed `together`: groups, and those that may cancel."""
     leaves = block.leaves
     streams = {i for i, leaf in enumerate(leaves) if not leaf.is_table}
     if len(streams) < 2 or block.outer is not None or not all(map(_is_repeatable, leaves)):
@@ -46,12 +46,13 @@ def cube_routing(
 
 
 def _is_repeatable(leaf: Leaf) -> bool:
-    """Whether several tasks may read the same rows: none of them keeps anything of its own."""
+    """Whether several tasks may read the same rows: none of them keeps state of its own."""
     return not (leaf.keeps_rows or leaf.members or leaf.changes)
 
 
 def shape(routing: Routing, streams: Sequence[int], tasks: int) -> Shape:
-    """How many tasks along each axis, so that the busiest reads least; all streams count alike."""
+    """The number of tasks along each axis, so that the busiest reads least; all streams count
+    alike."""
 
     def rank(sizes: Shape) -> tuple[float, int]:
         return replication(routing, streams, sizes) / prod(sizes), prod(sizes)

@@ -1,8 +1,8 @@
-"""`x IN (SELECT ...)` over rows that are there for one instant: a filter, not a join.
+"""`x IN (SELECT ...)` over rows under [NOW]: a filter, not a join.
 
-A row under [NOW] is in the answer if its value is among the others' at that very instant, and never
-again. So nothing has to be joined when the others change: each row is looked up once, in whatever
-order is cheapest beside its other predicates.
+A row under [NOW] is in the answer if its value is in the subquery's at that very instant, and never
+again. So nothing has to be joined when the subquery changes: each row is looked up once, in the
+cheapest order beside its other predicates.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ Predicates = tuple[Predicate, ...]
 def ask_as_filters(
     relations: tuple[Relation, ...], predicates: list[Predicates]
 ) -> tuple[Relation, ...]:
-    """Blocks of one stream under [NOW] and memberships look these up as they judge its rows."""
+    """In blocks of one stream under [NOW] and memberships, replace the joins by look-ups among the
+    stream's filters."""
     found = list(relations)
     for number, block in blocks_of(relations):
         found[number] = _asked(block, relations, predicates[number])

@@ -1,7 +1,7 @@
-"""The plan of a query at one instant: its windows have become tables.
+"""The plan of a query at one instant: its windows are replaced by tables.
 
-What a window held at that instant is looked up by whoever runs the plan; with `judged`, rows have
-been asked the query's WHERE before, and it is not asked again.
+The caller looks up the content of each window at that instant; with `judged`, rows have passed the
+query's WHERE before, and it is not evaluated again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from thalweg.windows.protocol import TimeWindow
 
 
 def has_snapshots(query: BoundQuery) -> bool:
-    """Whether its answer at an instant follows from which rows lie between which times."""
+    """Whether its answer at an instant depends only on which rows lie between which times."""
     windows = [n for n in walk(query.root) if isinstance(n, Window)]
     return query.root.kind is EmitKind.RELATION and all(
         not w.window.is_ordered and _scanned(w) is not None for w in windows
@@ -28,7 +28,7 @@ def has_snapshots(query: BoundQuery) -> bool:
 
 
 def snapshot_plan(query: BoundQuery, catalog: Catalog, judged: bool = False) -> QueryPlan:
-    """The query over tables in the place of its windows."""
+    """The query with its windows replaced by tables."""
     root = transform(query.root, _as_table)
     if judged:
         root = transform(root, _unfiltered)
@@ -37,7 +37,7 @@ def snapshot_plan(query: BoundQuery, catalog: Catalog, judged: bool = False) -> 
 
 
 def picked_columns(plan: QueryPlan) -> list[str] | None:
-    """Where a plan over one table only picks columns of every row: which ones, in order."""
+    """Where a plan over one table only projects columns of every row: which ones, in order."""
     if plan.order or plan.limit is not None:
         return None
     names: list[str] | None = None
@@ -50,7 +50,7 @@ def picked_columns(plan: QueryPlan) -> list[str] | None:
 
 
 def _picked(relation: Relation) -> dict[str, str] | None:
-    """By the name of each column of a relation that it only passes on, its name below."""
+    """By the name of each column that a relation only passes on, its name below."""
     if not isinstance(relation, Block) or len(relation.leaves) != 1:
         return None
     leaf = relation.leaves[0]
@@ -64,7 +64,7 @@ def _picked(relation: Relation) -> dict[str, str] | None:
 
 
 def windows_of(query: BoundQuery) -> dict[str, TimeWindow]:
-    """By alias the windows that stand over streams."""
+    """The windows over streams, by alias."""
     found = {}
     for node in walk(query.root):
         if isinstance(node, Window) and isinstance(node.window, TimeWindow):

@@ -1,4 +1,4 @@
-"""What a relation reads: a windowed stream, a table, or another relation of the plan."""
+"""The leaves of a relation: a windowed stream, a table, or another relation of the plan."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ REFERENCE, START, END = TRACKS = ("__reference", "__start", "__end")
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A windowed stream, a table (`window` None), or a relation of the plan (`source`): its rows
-    as they stand, or, with `emits`, the stream it emits under a window.
+    """A windowed stream, a table (`window` None), or a relation of the plan (`source`): its rows as
+    they are, or, with `emits`, the stream it emits under a window.
 
-    `filters` decide for good. `hints` may raise: they drop rows on which they are false and are
-    asked again above the join. `post_filters` stand above a row window. `stream_columns` is the
+    `filters` decide finally. `hints` may raise: they drop rows on which they are false and are
+    evaluated again above the join. `post_filters` stand above a row window. `stream_columns` is the
     whole content of the stream, the tie-break inside an instant, listed for row windows only.
     `changes` marks a table that has had several versions, `is_static` a relation of tables alone.
     `members` look rows under [NOW] up in other leaves, beside `filters`.
@@ -46,7 +46,7 @@ class Leaf:
 
     @property
     def is_standing(self) -> bool:
-        """Whether its rows are always there."""
+        """Whether its rows are always valid."""
         return self.is_table and not self.changes
 
     @property
@@ -57,13 +57,13 @@ class Leaf:
         return self.fields
 
     def tracked(self) -> Leaf:
-        """The same with columns that say which row it is, and when it is there."""
+        """The same with columns that identify a row and give its lifetime."""
         tracks = tuple(Field(self.full(t), BIGINT, False) for t in TRACKS)
         return replace(self, fields=self.untracked + tracks)
 
     @property
     def is_stored(self) -> bool:
-        """Whether its rows are in packs that ingest or a table brought."""
+        """Whether its rows are in packs of a stream or a table."""
         return self.source is None
 
     @property

@@ -1,4 +1,4 @@
-"""The logical algebra: what a query means, before any decision how to run it.
+"""The logical algebra: the meaning of a query, before any decision how to run it.
 
 A relation at instant τ is a bag of rows. `Scan` is a raw stream or table, `Window` turns a stream
 into a relation, `Filter`, `Join`, `Aggregate` and `Project` are relational, `Emit` turns the final
@@ -63,8 +63,8 @@ class NamedAggregate:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Any relational node. A feature's own node says how it is lowered by `plan/planner.py:lowers`,
-    and what it means by `by_definition`."""
+    """Any relational node. A feature's own node defines how it is lowered by
+    `plan/planner.py:lowers`, and its meaning by `by_definition`."""
 
     @property
     def schema(self) -> Schema:
@@ -79,11 +79,11 @@ class Node:
         return replace(self, input=inputs[0])  # type: ignore[call-arg]
 
     def reads(self) -> Iterator[str]:
-        """Columns of its inputs that it looks at."""
+        """The input columns that it reads."""
         return iter(())
 
     def keeps_for_ever(self, endless: str) -> list[str]:
-        """What it would have to remember for ever over streams that grow without end."""
+        """The state that it would have to keep for ever over streams that grow without end."""
         return []
 
     def by_definition(self, evaluator: Any, instant: int) -> Any:
@@ -147,7 +147,7 @@ class SequenceColumn:
 @dataclass(frozen=True, slots=True)
 class Sequence(Node):
     """A stream with further columns over the order of its rows within a partition. With LEAD a row
-    comes when the row it looks ahead to does."""
+    appears when the row it refers to arrives."""
 
     input: Node
     partition_by: tuple[str, ...]
@@ -211,7 +211,7 @@ class Join(Node):
 
 
 class CountRule(Enum):
-    """How often a row is there, given how often it is in each input."""
+    """The multiplicity of a row, given its multiplicity in each input."""
 
     DISTINCT = "distinct"
     EXCEPT = "except"
@@ -243,7 +243,7 @@ class Union(Node):
 
 @dataclass(frozen=True, slots=True)
 class Count(Node):
-    """Rows of equal content counted per member; the rule says how often each is there."""
+    """Rows of equal content counted per member; the rule gives their multiplicity."""
 
     rule: CountRule
     members: tuple[Node, ...]
@@ -265,7 +265,7 @@ class Count(Node):
 
 
 class OuterKind(Enum):
-    """Joins that ask whether a row has a partner."""
+    """Joins that test whether a row has a partner."""
 
     LEFT = "LEFT"
     FULL = "FULL"
@@ -410,7 +410,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def has_streams(node: Node) -> bool:
-    """Whether anything below ever changes by itself."""
+    """Whether any leaf below is a stream: tables change by commands only."""
     return any(isinstance(n, Scan) and not n.is_table for n in walk(node))
 
 

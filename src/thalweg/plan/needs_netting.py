@@ -1,4 +1,5 @@
-"""Whether equal results may appear and vanish at one instant, so that they have to be cancelled."""
+"""The test whether equal results may appear and vanish at one instant, so that they have to be
+cancelled."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""How a query runs: small frozen values, comparable, printable and picklable.
+"""The physical plan: how a query runs, as small frozen values, comparable, printable and picklable.
 
 A plan is a list of relations, each made from streams, tables and relations before it; the last is
 the answer. Most queries are one relation, a *block*: leaves (windows over the log), one pipeline
-per leaf that may bring a change, then what happens to the joined rows. The routing says how rows
-are split over tasks.
+per leaf that may bring a change, then grouping or projection of the joined rows. The routing says
+how rows are split over tasks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class RoutingKind(Enum):
 @dataclass(frozen=True, slots=True)
 class Routing:
     """Tasks form a grid. Each of its `axes` names, per leaf, the stream's columns that are hashed;
-    with () a leaf's rows go to every task along it."""
+    with () a leaf's rows are sent to every task along it."""
 
     kind: RoutingKind
     axes: tuple[tuple[tuple[str, ...], ...], ...] = ()
@@ -46,7 +46,7 @@ class Routing:
 class QueryPlan:
     """All decisions for one query. The axes of `routing` belong to `leaves`, one for one.
 
-    What follows from them is found out once: the driver asks for it in every epoch, of every query.
+    Derived properties are computed once: the driver reads them in every epoch, of every query.
     """
 
     relations: tuple[Relation, ...]
@@ -104,7 +104,7 @@ class QueryPlan:
 
     @cached_property
     def keys_wanted(self) -> tuple[tuple[str, tuple[str, ...], int], ...]:
-        """Key indexes of use on the packs of streams: which stream, its columns, how much."""
+        """Useful key indexes on the packs of streams: which stream, its columns, how much."""
         found = []
         for place, leaf in enumerate(self.leaves):
             if not leaf.is_table:

@@ -1,4 +1,4 @@
-"""How the leaves of a block are joined: pipelines of probes, and results kept between them."""
+"""The joins of a block's leaves: pipelines of probes, and results kept between them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from thalweg.plan.logical import OuterKind, Schema
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """How drop probing looks a leaf up: by columns of one leaf, the one it hangs on. `is_all` says
-    that these are all its keys; otherwise the others are asked when results are enumerated."""
+    """How drop probing looks a leaf up: by columns of one leaf, the one it depends on. `is_all`
+    says that these are all its keys; otherwise the others are tested when results are
+    enumerated."""
 
     parent: int
     source: tuple[str, ...]
@@ -23,10 +24,10 @@ class Check:
 class Probe:
     """One step of a pipeline: look up rows of `leaf` whose `target` equals `source`.
 
-    `verify` repeats the equality where the hash alone does not settle it (`exact` says that it
-    does, for keys without NULLs). `residual` are predicates that can be decided here. With `outer`
-    rows without a match go on beside NULLs (LEFT), or only they do, or only the others. Without a
-    `check` a leaf is not asked before results are enumerated.
+    `verify` repeats the equality where the hash alone does not imply it (`exact` says that it does,
+    for keys without NULLs). `residual` are predicates that can be evaluated here. With `outer` rows
+    without a match are passed on beside NULLs (LEFT), or only they are, or only the others. Without
+    a `check` a leaf is not probed before results are enumerated.
     """
 
     leaf: int
@@ -41,8 +42,8 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """What a change of one leaf goes through. `order` are the other leaves as they are joined, also
-    where a probe meets several of them at once in a subresult."""
+    """The path of a change of one leaf. `order` are the other leaves as they are joined, also where
+    a probe meets several of them at once in a subresult."""
 
     leaf: int
     probes: tuple[Probe, ...]
@@ -50,8 +51,8 @@ class Pipeline:
 
     @property
     def branches(self) -> bool:
-        """Whether a leaf has several that hang on it, so that rows can be dropped by one before
-        they meet the others."""
+        """Whether several leaves depend on one leaf, so that rows can be dropped by one before they
+        meet the others."""
         parents = [p.check.parent for p in self.probes if p.check is not None]
         return len(set(parents)) < len(parents)
 
@@ -60,10 +61,10 @@ class Pipeline:
 class Subresult:
     """The join of some leaves, kept so that others need not compute it again.
 
-    It is looked up by the `key` columns of its members. As a cache (not `whole`) it knows some keys
-    and learns others by `fill`, a pipeline that starts from a key instead of a row; `buckets` keys
-    at most, and no more than `limit` bytes. A whole one, as in a tree of binary joins, knows all.
-    Where the pipeline of a member joins just the other members first, changes come by there; for
+    It is looked up by the `key` columns of its members. As a cache (not `whole`) it has some keys
+    and adds others by `fill`, a pipeline that starts from a key instead of a row; `buckets` keys at
+    most, and no more than `limit` bytes. A whole one, as in a tree of binary joins, has all. Where
+    the pipeline of a member joins just the other members first, changes are taken from there; for
     the other members `upkeep` has pipelines of its own.
     """
 

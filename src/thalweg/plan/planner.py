@@ -1,4 +1,4 @@
-"""From the logical plan to the physical one: which relations there are, and what each reads."""
+"""The planner from the logical plan to the physical one: the relations, and the inputs of each."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def plan_query(query: BoundQuery, catalog: Catalog, orders: Orders | None = None
 
 
 def _refuse_impossible_trees(relations: tuple[Relation, ...]) -> None:
-    """A tree of joins keeps what lies below its root, which not every window allows."""
+    """Refuse a join tree whose inner nodes cannot be kept, which not every window allows."""
     for _, block in blocks_of(relations):
         if block.is_many_way:
             tree = usual_tree(block)
@@ -80,8 +80,8 @@ def _refuse_impossible_trees(relations: tuple[Relation, ...]) -> None:
 
 @dataclass(slots=True)
 class Drafts:
-    """Relations in the order they are needed, blocks without pipelines, and the predicates of
-    each block that speak of several leaves or may raise."""
+    """Relations in the order they are needed, blocks without pipelines, and the predicates of each
+    block that reference several leaves or may raise."""
 
     catalog: Catalog
     relations: list[Relation] = field(default_factory=list)
@@ -101,7 +101,8 @@ class Drafts:
     def inputs(
         self, node: Union | Count
     ) -> tuple[tuple[int, ...], Schema, tuple[tuple[str, ...], ...]]:
-        """The relations of the members, what they are as one, and what each calls its columns."""
+        """The relations of the members, their combined schema, and each member's names of its
+        columns."""
         inputs = tuple(self.relation(m) for m in node.members)
         names = tuple(tuple(f.name for f in self.relations[i].schema) for i in inputs)
         return inputs, node.schema, names
@@ -124,13 +125,15 @@ class Drafts:
         return self.append(block, parts.predicates)
 
     def looked_up(self, node: OuterJoin) -> int:
-        """Rows of a stream without a window beside a table: each is decided when it comes."""
+        """The relation of a stream without a window beside a table: each row is decided when it
+        arrives."""
         leaves = tuple(self.leaf(side, (), 1) for side in (node.left, node.right))
         block = Block(leaves, (), (), None, (), same_columns(node.schema), node.kind)
         return self.append(block, node.predicates)
 
     def leaf(self, node: Node, predicates: Predicates, count: int, *, whole: bool = False) -> Leaf:
-        """With `whole` the leaf lists all columns of its stream: their order is wanted."""
+        """The leaf of a node; with `whole` it lists all columns of its stream: their order is
+        wanted."""
         above, window, filters, below = _window_parts(node)
         if isinstance(below, Scan):
             found = self._stored_leaf(below, window, filters, above, predicates, count)
@@ -195,7 +198,7 @@ class Drafts:
 
 Lower = Callable[[Drafts, Any], int]
 LOWERS: dict[type[Node], Lower] = {}
-"""How nodes that are relations of their own become one; all others are parts of blocks."""
+"""The lowering of nodes that are relations of their own; all others are parts of blocks."""
 
 
 def lowers(kind: type[Node]) -> Callable[[Lower], Lower]:
@@ -230,7 +233,7 @@ def _sequence(drafts: Drafts, node: Sequence) -> int:
 
 
 def _hints(schema: Schema, predicates: Predicates, count: int) -> tuple[Predicate, ...]:
-    """Predicates of the block that speak of this leaf alone and may raise."""
+    """Predicates of the block that reference this leaf alone and may raise."""
     own = {f.name for f in schema}
     return tuple(
         p
@@ -247,7 +250,7 @@ def _alias(schema: Schema) -> str:
 def _window_parts(
     node: Node,
 ) -> tuple[tuple[Predicate, ...], WindowSpec | None, tuple[Predicate, ...], Node]:
-    """Filters above the window, the window, filters below it, and what it stands over."""
+    """Filters above the window, the window, filters below it, and the input of the window."""
     above: tuple[Predicate, ...] = ()
     below: tuple[Predicate, ...] = ()
     window = None
@@ -262,8 +265,8 @@ def _window_parts(
 
 @dataclass(slots=True)
 class _Parts:
-    """The shape Project [Filter [Aggregate]] [Join] that the binder and the rewrites produce; a
-    node that is less than that is taken as it stands."""
+    """The shape Project [Filter [Aggregate]] [Join] that the binder and the rewrites produce; parts
+    in brackets may be missing."""
 
     columns: tuple[Named, ...]
     having: tuple[Predicate, ...]

@@ -1,11 +1,10 @@
-"""The conjunctions of a plan whose order may change while it runs, and what may not change in it.
+"""The conjunctions of a plan whose order may change while it runs, and the constraints on it.
 
 A predicate that may fail never moves before its *guard*: a predicate before it in the text that
-looks at one of the same columns, as in `x <> 0 AND 10 / x > 2`. User functions may be guarded by
+references one of the same columns, as in `x <> 0 AND 10 / x > 2`. User functions may be guarded by
 built-in predicates only, until a profile shows otherwise; they may be declared never to raise
-(`raises=False`), or to rely on all that stands before them (`raises=True`). A predicate that is
-not deterministic keeps its place, and so does everything around it, unless it is declared
-`movable`.
+(`raises=False`), or to rely on all that stands before them (`raises=True`). A predicate that is not
+deterministic keeps its place, and so does everything around it, unless it is declared `movable`.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Predicates = tuple[Predicate, ...]
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """A conjunction in text order. `guards` are, per predicate, those that stay before it;
+    """A conjunction in text order. `guards` are, per predicate, those that must precede it;
     `learns` says whether errors may reveal more of them."""
 
     predicates: Predicates
@@ -37,7 +36,7 @@ class Ordered:
 
 
 def in_text_order(predicates: Sequence[Predicate]) -> Predicates:
-    """What a conjunction is known by, whatever order a plan has it in."""
+    """The key of a conjunction, whatever order a plan has it in."""
     return tuple(sorted(predicates, key=lambda p: p.rank))
 
 
@@ -88,7 +87,7 @@ def _calls(predicate: Predicate) -> list[UserCall]:
 
 
 def is_movable(predicate: Predicate) -> bool:
-    """Whether it may be asked earlier or later, or about other rows, than the text says."""
+    """Whether it may be evaluated earlier or later, or on other rows, than the text says."""
     return all(c.movable for c in _calls(predicate))
 
 

@@ -1,4 +1,4 @@
-"""How rows are split over tasks.
+"""Routing: how rows are split over tasks.
 
 A block by itself may be routed by several columns at once, or by each along an axis of a grid. A
 plan of several relations is routed by one column of each stream, found by following columns
@@ -53,7 +53,7 @@ def route_block(
 def _kept_together(
     visible: frozenset[str], grouping: Grouping | None, netting: bool
 ) -> list[frozenset[str]]:
-    """Sets of columns, rows equal in which belong into one task."""
+    """Sets of columns such that rows equal in one of them belong to one task."""
     found = [visible] if netting else []
     if grouping is not None:
         found.append(_grouped_by(grouping))
@@ -125,7 +125,7 @@ def _why_single(
     if len(streams) > 1 and not classes.shared_by(streams):
         return "the streams share no common join key"
     if grouping is not None and not grouping.keys:
-        return "one group takes in every row"
+        return "all rows are in one group"
     if grouping is not None:
         return "groups cannot be told apart by the join key"
     return "equal results may come from different keys"
@@ -146,8 +146,8 @@ def _visible_columns(block: Block) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Carrier:
-    """Routing the streams by `columns` (leaf of the plan → its column) keeps rows together that
-    are equal in any of the `shown` columns of the relation."""
+    """Routing the streams by `columns` (leaf of the plan → its column) keeps rows together that are
+    equal in any of the `shown` columns of the relation."""
 
     shown: frozenset[str]
     columns: tuple[tuple[int, str], ...]
@@ -173,7 +173,7 @@ def route_relations(
     carried: list[list[_Carrier]] = []
     first = 0
     for relation, own in zip(relations, predicates, strict=True):
-        if isinstance(relation, Block):  # what it needs depends on how its leaves are joined
+        if isinstance(relation, Block):  # its needs depend on how its leaves are joined
             carried.append(_of_block(relation, own, carried, first))
         else:
             carried.append(_of_needs(relation, carried, first))
@@ -223,7 +223,7 @@ def _of_leaf(leaf: Leaf, place: int, carried: Sequence[Sequence[_Carrier]]) -> I
 def _met(
     block: Block, predicates: tuple[Predicate, ...], below: dict[int, list[_Carrier]]
 ) -> Iterator[tuple[frozenset[str], tuple[tuple[int, str], ...]]]:
-    """Ways to route the block's inputs so that rows that join come together."""
+    """Ways to route the block's inputs so that rows that join are in one task."""
     if len(below) == 1:
         (only,) = below.values()
         for carrier in only:
@@ -250,7 +250,7 @@ def _together(carriers: Sequence[_Carrier | None]) -> tuple[tuple[int, str], ...
 
 
 def _shown_above(block: Block, names: frozenset[str]) -> frozenset[str] | None:
-    """The output columns that show one of these; None if groups would be torn apart."""
+    """The output columns that show one of these; None if groups would be split over tasks."""
     if block.grouping is not None:
         names = frozenset(
             k.name
@@ -267,8 +267,8 @@ def _shown_above(block: Block, names: frozenset[str]) -> frozenset[str] | None:
 def _of_needs(
     relation: Relation, carried: Sequence[Sequence[_Carrier]], first: int
 ) -> list[_Carrier]:
-    """Any relation but a block: a column carries if some carrier of every leaf, or input, brings
-    together what must be, and shows in it."""
+    """The carriers of any relation but a block: a column carries if some carrier of every leaf, or
+    input, keeps together what must be, and shows in it."""
     below = _below(relation, carried, first)
     usable = [
         [c for c in some if _serves(need, c)]
@@ -290,7 +290,7 @@ def _of_needs(
 def _below(
     relation: Relation, carried: Sequence[Sequence[_Carrier]], first: int
 ) -> list[Sequence[_Carrier]]:
-    """What its leaves, or else its inputs, can be routed by."""
+    """The carriers of its leaves, or else of its inputs."""
     if not relation.leaves:
         return [carried[i] for i in relation.inputs]
     found: list[Sequence[_Carrier]] = []
@@ -301,7 +301,7 @@ def _below(
 
 
 def _serves(need: Need, carrier: _Carrier) -> bool:
-    """Whether a carrier brings together what is needed. Rows of equal content are equal in every
+    """Whether a carrier keeps together what is needed. Rows of equal content are equal in every
     column, so that any will do for them."""
     if need.together is Together.KEYS:
         return bool(carrier.shown & need.keys)

@@ -1,6 +1,6 @@
 """State of a query by slots, named `relation.kind[leaf]`, such as `0.groups` or `2.rows1`.
 
-The name is on disk; its kind says what a step and upkeep do with the packs in it.
+The name is on disk; its kind determines how a step and upkeep treat the packs in it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import Enum
 
 
 class SlotRule(Enum):
-    """What becomes of packs that were in a slot before a step."""
+    """The treatment of packs that were in a slot before a step."""
 
     REPLACED = "a step writes the whole content anew"
     NEWEST = "a step adds rows; of rows with one key the newest counts"
@@ -20,7 +20,7 @@ class SlotRule(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SlotKind:
-    """`words` say what it holds, for people."""
+    """`words` describe its content in reports."""
 
     name: str
     rule: SlotRule

@@ -1,4 +1,4 @@
-"""Values as Python objects: which are equal, and in which order they come.
+"""Values as Python objects: equality and order.
 
 NULL equals NULL, NaN equals NaN, -0.0 equals 0.0.
 """
@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-# One object for all NaN: dictionaries and tuples compare by identity before they ask for equality.
+# One object for all NaN: dictionaries and tuples compare by identity before equality.
 NAN = float("nan")
 
 
@@ -27,7 +27,7 @@ def normal_row(values: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def order_key(value: Any) -> tuple[Any, ...]:
-    """Sorts values of one type: NULL first, NaN last, strings by their UTF-8 bytes."""
+    """A sort key for values of one type: NULL first, NaN last, strings by their UTF-8 bytes."""
     if value is None:
         return (0,)
     if isinstance(value, float) and math.isnan(value):

@@ -1,8 +1,8 @@
 """The control log: requests of other processes, each one small file, and the answers to them.
 
-A request has a name of its own that begins with the time, so that requests are taken in the order
-they were made and two clients never write the same file. Whoever asked reads the answer and removes
-it.
+A request has a name of its own that begins with the time, so that requests are processed in the
+order they were made and two clients never write the same file. The client reads the answer and
+removes it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Request:
 
 
 def submit(storage: Storage, script: str, query: str | None = None) -> Request:
-    """Write a request down; an engine on the path will see it, now or when one is started."""
+    """Write a request; an engine on the path will process it, now or when one is started."""
     request = Request(f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}", script, query)
     data = json.dumps({"script": script, "query": query}).encode()
     storage.create(f"{REQUESTS}/{request.name}.json", data)
@@ -45,7 +45,7 @@ def waiting(storage: Storage) -> Iterator[Request]:
 
 
 def answer(storage: Storage, name: str, outcome: dict[str, Any]) -> None:
-    """Say how a request ended; the request itself is done with."""
+    """Write the answer to a request, and remove the request."""
     storage.create(f"{ANSWERS}/{name}.json", json.dumps(outcome).encode())
     storage.delete(f"{REQUESTS}/{name}.json")
 
@@ -61,7 +61,7 @@ def answered(storage: Storage, name: str) -> dict[str, Any] | None:
 
 
 def forget_answers(storage: Storage, older_than: float) -> None:
-    """Remove answers that nobody has come for (seconds since 1970)."""
+    """Remove answers, older than an instant (seconds since 1970), that no client has fetched."""
     for file in storage.listing(ANSWERS):
         if int(file.rsplit("/", 1)[1].split("-")[0]) < older_than * 1e9:
             storage.delete(file)

@@ -109,7 +109,7 @@ _ESCAPE = "\x1b"
 
 
 def second_hash(columns: Sequence[pa.Array | pa.ChunkedArray], length: int) -> Hashes:
-    """A hash independent of the first: together they tell keys apart for certain enough."""
+    """A hash independent of the first: together they tell keys apart with sufficient certainty."""
     found = np.full(length, 0x2545F4914F6CDD1D, np.uint64)
     for column in columns:
         one = _second(column)

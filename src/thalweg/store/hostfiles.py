@@ -1,8 +1,8 @@
-"""Soft state of tasks in files of the host, so that any process there can go on with it.
+"""Soft state of tasks in files of the host, so that any process there can continue from it.
 
 Spark may give a task to another Python worker in every epoch. A file holds what one epoch left, and
-is mapped into memory when it is opened. One that is not whole, or not of this boot of the host, is
-as good as none.
+is mapped into memory when it is opened. One that is incomplete, or not of this boot of the host, is
+treated as missing.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _MAGIC = b"THALWEG1"
 _ALIGNED = 64
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _OLD = 86_400
-"""Seconds after which a file that nobody has written to is removed."""
+"""Seconds after which a file that has not been written to is removed."""
 MOST_BYTES = 64 << 20
-"""What is larger is not written: writing would take longer than filling caches again."""
+"""Size above which nothing is written: writing would take longer than filling caches again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class HostFiles:
 
     @staticmethod
     def of(engine: str) -> HostFiles:
-        """Those of one engine on this host; old ones of any are removed."""
+        """The files of one engine on this host; old ones of any engine are removed."""
         user = os.getuid() if hasattr(os, "getuid") else os.getpid()
         every = Path(tempfile.gettempdir()) / f"thalweg-{user}"
         every.mkdir(mode=0o700, exist_ok=True)
@@ -51,7 +51,7 @@ class HostFiles:
         return HostFiles(folder)
 
     def write(self, name: str, facts: Mapping[str, Any], arrays: Arrays) -> None:
-        """Replace a file at once. Where that fails, there is none."""
+        """Replace a file atomically. If that fails, there is none."""
         if sum(a.nbytes for a in arrays) > MOST_BYTES:
             self.remove(name)
             return
@@ -70,7 +70,7 @@ class HostFiles:
             self.remove(name)
 
     def read(self, name: str) -> tuple[dict[str, Any], list[np.ndarray[Any, Any]]] | None:
-        """Facts and arrays, which may be written to: nobody else sees that."""
+        """Facts and arrays; writing to the arrays changes a private copy."""
         try:
             whole = np.memmap(self._path(name), np.uint8, "c")
             if bytes(whole[:8]) != _MAGIC:
@@ -104,5 +104,5 @@ def _short(name: str) -> str:
 
 
 def _boot() -> str:
-    """After a host has crashed, nothing that was written before is believed."""
+    """An identifier of the host's boot: files written before a crash are not trusted."""
     return _BOOT.read_text().strip() if _BOOT.exists() else ""

@@ -1,4 +1,4 @@
-"""Leases: how far followers of a query's results have come, so that nothing they need is forgotten.
+"""Leases: the progress of followers of a query's results, so that nothing they need is forgotten.
 
 A follower (a Spark job that reads with `format("thalweg")`) writes one small file and renews it;
 one that has not been renewed for a week is taken for dead.
@@ -21,7 +21,7 @@ DEAD_AFTER = 7 * 86_400
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The follower has everything up to `epoch`; `renewed` is in seconds since 1970."""
+    """The follower has read everything up to `epoch`; `renewed` is in seconds since 1970."""
 
     follower: str
     query: str
@@ -45,14 +45,14 @@ def release(storage: Storage, follower: str) -> None:
 
 
 def leases(storage: Storage) -> Iterator[Lease]:
-    """The leases of followers that are alive, for each the one that has come farthest."""
+    """The leases of followers that are alive, for each the one with the latest epoch."""
     latest: dict[str, Lease] = {}
     for name in storage.listing(FOLDER):
         follower = unquote(name.removeprefix(f"{FOLDER}/").rsplit("/", 1)[0])
         try:
             found = Lease(follower, **json.loads(storage.read(name)))
         except FileNotFoundError:
-            continue  # renewed while we looked
+            continue  # renewed during the listing
         known = latest.get(follower, found)
         latest[follower] = max(known, found, key=lambda lease: (lease.epoch, lease.renewed))
     alive = time.time() - DEAD_AFTER
@@ -60,7 +60,7 @@ def leases(storage: Storage) -> Iterator[Lease]:
 
 
 def followed(storage: Storage) -> dict[str, int]:
-    """Per query with followers the epoch up to which all of them have everything."""
+    """Per query with followers the epoch up to which all of them have read everything."""
     found: dict[str, int] = {}
     for lease in leases(storage):
         found[lease.query] = min(found.get(lease.query, lease.epoch), lease.epoch)

@@ -20,7 +20,7 @@ FOLDER = "log"
 @dataclass(frozen=True, slots=True)
 class LogEntry:
     """`source` is (ingest query id, batch id); packs and raw reject packs are per stream. A
-    heartbeat says that no row of a stream before an instant will come any more."""
+    heartbeat promises that no more row of a stream before an instant will arrive."""
 
     seq: int
     group: int
@@ -73,7 +73,7 @@ def commit_entry(storage: Storage, entry: LogEntry) -> None:
     """Make the entry part of the log; if its place is taken, another owner is alive."""
     if not storage.create(entry_name(entry.seq), entry.to_json()):
         raise PathInUse(
-            f"log entry {entry.seq} was written by somebody else",
+            f"log entry {entry.seq} was written by another engine",
             remedy="another engine runs on this path: stop it, or use another path",
         )
 

@@ -16,7 +16,7 @@ FOLDER = "manifests"
 FORMAT = 4
 CHECKPOINT_EVERY = 32
 MOST_CHECKPOINTS_LEFT_OUT = 8
-"""A large state of which little changes is written as a whole no later than after so many."""
+"""A large state with few changes is written as a whole at the latest after this many."""
 FORMAT_FILE = "format.json"
 
 State = dict[str, Any]
@@ -28,7 +28,7 @@ def manifest_name(epoch: int, whole: bool = False) -> str:
 
 
 def refuse_newer(storage: Storage) -> int | None:
-    """Refuse a path of a newer version, before anything in it is touched; else its format, None
+    """Refuse a path of a newer version, before anything in it is changed; returns its format, None
     on a path without one."""
     if not storage.exists(FORMAT_FILE):
         return None
@@ -42,8 +42,8 @@ def refuse_newer(storage: Storage) -> int | None:
 
 
 def check_format(storage: Storage) -> None:
-    """Refuse a newer format; mark a fresh path, or an older one, with ours: older versions must
-    not read what we write."""
+    """Refuse a newer format; mark a fresh path, or an older one, with the present format: older
+    versions must not read it."""
     found = refuse_newer(storage)
     if found is not None and found < FORMAT:
         storage.delete(FORMAT_FILE)
@@ -80,11 +80,11 @@ def apply(state: State, change: State) -> State:
 
 
 def commit_manifest(storage: Storage, epoch: int, old: State, new: State) -> None:
-    """Make epoch's state the current one; if its place is taken, another owner is alive."""
+    """Commit an epoch's state as the current one; if its place is taken, another owner is alive."""
     data = json.dumps(difference(old, new)).encode()
     if not storage.create(manifest_name(epoch), data):
         raise PathInUse(
-            f"epoch {epoch} was committed by somebody else",
+            f"epoch {epoch} was committed by another engine",
             remedy="another engine runs on this path: stop it, or use another path",
         )
     if epoch % CHECKPOINT_EVERY == 0 and _whole_pays(storage):
@@ -134,7 +134,7 @@ def load(storage: Storage) -> tuple[int, State]:
 
 
 def _refuse_gap(wanted: int, found: int) -> None:
-    """Epochs are numbered without gaps: differences over one would give a state that never was."""
+    """Refuse gaps between epochs: differences over one would give a state that never was."""
     if found != wanted:
         raise PathError(
             f"the manifest of epoch {wanted} is missing, though there is one of epoch {found}",

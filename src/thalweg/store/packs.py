@@ -39,7 +39,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class PackMeta:
-    """What the driver knows of a pack; `seq` is the log entry (or epoch) that brought it."""
+    """The driver's description of a pack; `seq` is the log entry (or epoch) that wrote it."""
 
     name: str
     rows: int
@@ -50,7 +50,7 @@ class PackMeta:
 
     @property
     def is_cold(self) -> bool:
-        """Whether it is written to take little room, so that opening it takes a while."""
+        """Whether it is written compactly, so that opening it takes a while."""
         return self.name.endswith(COLD)
 
     def to_json(self) -> list[Any]:
@@ -99,13 +99,13 @@ class Pack:
         self.table = table
         self.ts: Ints = _plain(table, TIME)
         described = enumerate(_metadata(table).get("keys", []))
-        # what is said of a table is said of some of its columns, too: look which are there
+        # metadata of a table is inherited by selections of its columns: look which are there
         self._keys = {tuple(k): i for i, k in described if f"__h{i}" in table.column_names}
         self._indexes: dict[Key, KeyIndex] = {}
         self._nulls: dict[str, bool] = {}
         self._in_time: tuple[Ints, Ints] | None = None
         self.asked: Counter[str] = Counter()
-        """How often rows were wanted that have one value in a column without an index."""
+        """How often rows were looked up by one value of a column without an index."""
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -120,8 +120,7 @@ class Pack:
         return self._nulls[name]
 
     def moved(self) -> dict[str, Ints]:
-        """Of a merged pack: per old pack the row here of each row there, -1 where it was left
-        behind."""
+        """Of a merged pack: per old pack the new row of each old row, -1 where it was left out."""
         sizes: list[tuple[str, int]] = _metadata(self.table).get("was", [])
         if not sizes:
             return {}
@@ -135,7 +134,7 @@ class Pack:
         return BY_TIME in self.table.column_names
 
     def rows_between(self, low: int, high: int) -> Ints:
-        """Rows with low ≤ time < high, ascending, without looking at the others."""
+        """Rows with low ≤ time < high, ascending, without scanning the others."""
         a, b = self._span(low, high)
         return np.sort(self._by_time()[0][a:b]).astype(np.int64)
 
@@ -156,7 +155,7 @@ class Pack:
 
     @property
     def known_keys(self) -> Sequence[Key]:
-        """Keys whose indexes lie in the pack, or have been made."""
+        """Keys whose indexes lie in the pack, or have been built."""
         return [*self._keys, *(k for k in self._indexes if k not in self._keys)]
 
     def index(self, key: Key) -> KeyIndex:
@@ -223,7 +222,7 @@ def _add_index(columns: dict[str, Any], i: int, key: Key, ts: Ints) -> None:
 
 
 def with_times(table: pa.Table) -> pa.Table:
-    """A pack's rows with their event times as timestamps, as people read them."""
+    """A pack's rows with their event times as timestamps, for display."""
     stamps = table.column(TIME).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
     return table.set_column(table.schema.get_field_index(TIME), TIME, stamps)
 
@@ -242,7 +241,7 @@ def write_pack(storage: Storage, name: str, table: pa.Table, seq: int = 0) -> Pa
 
 
 class ColdReads:
-    """Cold packs that were just read, for the caches of one process: reading one takes a while."""
+    """Recently read cold packs, for the caches of one process: reading one takes a while."""
 
     MOST = 16
 
@@ -252,22 +251,22 @@ class ColdReads:
         self._read: LRUCache[str, pa.Table] = LRUCache(self.MOST)
 
     def table(self, name: str) -> pa.Table:
-        with self._lock:  # one at a time: mostly it is the same one that all want
+        with self._lock:  # one at a time: mostly all readers want the same one
             if name not in self._read:
                 self._read[name] = self._storage.read_table(name)
             return self._read[name]
 
 
 MOST_ENTRIES = 4096
-"""So much is remembered at a time, however small."""
+"""The number of entries remembered at a time, however small."""
 
 
 class PackCache:
-    """Open packs and what was derived from them, least recently used dropped first.
+    """Open packs and values derived from them; the least recently used are dropped first.
 
-    Packs never change, so a name is enough to know one; losing an entry costs time, never a row.
-    `files` are there where other processes may go on with what this one has learned, `cold` where
-    there are other caches in this one.
+    Packs never change, so a name identifies one; losing an entry costs time, never a row. `files`
+    is set where other processes may continue with the derived values of this one, `cold` where
+    there are other caches in this process.
     """
 
     def __init__(
@@ -314,11 +313,11 @@ class PackCache:
 
 
 def _least_recent(limit: int) -> LRUCache[Any, tuple[Any, int]]:
-    """Values with their sizes, bounded in bytes and in entries; what was not asked for longest
-    goes first."""
+    """Values with their sizes, bounded in bytes and in entries; the least recently used are dropped
+    first."""
     smallest = max(limit // MOST_ENTRIES, 1)
 
     def size(held: tuple[Any, int]) -> int:
-        return min(max(held[1], smallest), limit)  # what is larger than all is kept alone
+        return min(max(held[1], smallest), limit)  # an entry larger than the bound is kept alone
 
     return LRUCache(limit, getsizeof=size)

@@ -1,8 +1,8 @@
-"""Where files live: a local directory, any fsspec location, or memory.
+"""Storage of files: a local directory, any fsspec location, or memory.
 
 One rule carries every guarantee: `create` makes a file that did not exist, wholly or not at all,
-and says no if it exists already. Tables are Arrow files, which are mapped into memory, or, for
-those that are seldom read, Parquet files, which take less room; the name says which.
+and returns False if it exists already. Tables are Arrow files, which are mapped into memory, or,
+for those that are seldom read, Parquet files, which take less room; the name says which.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from thalweg.errors import PathError
 DRAFTS = "drafts"
 _force = getattr(os, "fdatasync", os.fsync)
 COLD = ".parquet"
-"""How names of tables end that are kept as Parquet."""
+"""The suffix of names of tables that are stored as Parquet."""
 
 
 class Storage(Protocol):
-    """What the store needs of a file system. Names are relative, with slashes."""
+    """The store's interface to a file system. Names are relative, with slashes."""
 
     def write_table(self, name: str, table: pa.Table) -> int: ...
     def read_table(self, name: str) -> pa.Table: ...
@@ -47,8 +47,8 @@ def open_storage(path: str, durable: bool = True) -> Storage:
 
 
 class _Steady:
-    """A file that goes to disk as it is written: whoever forces a small file there meanwhile does
-    not wait for all of a large one."""
+    """A file that is flushed to disk as it is written, so that forcing a small file there meanwhile
+    does not wait for all of a large one."""
 
     PIECE = 4 << 20
 
@@ -76,7 +76,7 @@ class _Steady:
         return int(self._file.tell())
 
     def close(self) -> None:
-        """Whoever has opened the file closes it."""
+        """Do nothing: the file is closed by its opener."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ class RemoteStorage:
 
 @dataclass(slots=True)
 class MemoryStorage:
-    """Everything in this process; for tests and the in-process runner."""
+    """Files in the memory of this process; for tests and the in-process runner."""
 
     files: dict[str, Any] = field(default_factory=dict)
 

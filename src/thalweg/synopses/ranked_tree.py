@@ -1,4 +1,4 @@
-"""A tree over values in the order they came, for aggregates of any range of them."""
+"""A tree over values in arrival order, for aggregates of any range of them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Summary:
 
 
 class RankedTree:
-    """An n-ary tree whose leaves are values in the order they came and whose nodes hold the
-    aggregates of what lies below them.
+    """An n-ary tree whose leaves are values in arrival order and whose nodes hold the aggregates of
+    the values below them.
 
     `append` adds at the right end, in constant time a value (amortised). `query(low, high)`
     combines the aggregates of at most `2 · fan_out · ⌈log_fan_out n⌉` nodes: those that lie wholly
-    within the range and whose parents do not. `evict(before)` lets whole subtrees on the left go.
+    within the range and whose parents do not. `evict(before)` removes whole subtrees on the left.
     Sums are exact and rounded once, so that it makes no difference where subtrees begin.
 
     Examples
@@ -60,16 +60,16 @@ class RankedTree:
 
     @property
     def first(self) -> int:
-        """The number of the oldest value that is still there."""
+        """The number of the oldest value that has not been evicted."""
         return self._levels[0].base if self._levels else 0
 
     def __len__(self) -> int:
-        """How many values have come, those that have gone included."""
+        """How many values were appended, evicted ones included."""
         return self._levels[0].end if self._levels else 0
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are, leaves included."""
+        """The number of nodes, leaves included."""
         return sum(level.end - level.base for level in self._levels)
 
     def append(self, values: Array, valid: npt.NDArray[np.bool_] | None = None) -> None:
@@ -104,7 +104,7 @@ class RankedTree:
         return _Nodes(used.astype(np.int64), limbs, special, least, most)
 
     def _widen(self, touched: tuple[int, int]) -> None:
-        """Room for sums that reach lower or higher."""
+        """Widen the sums, so that they reach lower or higher."""
         if touched[1] < touched[0]:
             return
         low = min(self._low, touched[0])
@@ -116,7 +116,8 @@ class RankedTree:
             self._low, self._width = low, high - low
 
     def _grow(self, fresh: _Nodes) -> None:
-        """Nodes at the right end of a level; where they fill one above, that, too."""
+        """Append nodes at the right end of a level, and of the level above where they fill one
+        there."""
         number = 0
         while len(fresh):
             level = self._levels[number]
@@ -133,7 +134,7 @@ class RankedTree:
             number += 1
 
     def query(self, low: int, high: int) -> Summary:
-        """The aggregates of the values with numbers in [low, high) that are still there."""
+        """The aggregates of the values with numbers in [low, high) that have not been evicted."""
         low, high = max(low, self.first), min(high, len(self))
         parts: list[_Nodes] = []
         number = 0
@@ -171,7 +172,7 @@ class RankedTree:
         )  # fmt: skip
 
     def evict(self, before: int) -> None:
-        """Let subtrees go that lie wholly before a number."""
+        """Remove subtrees that lie wholly before a number."""
         size = 1
         for level in self._levels:
             gone = min(before, len(self)) // (size * self.fan_out) * self.fan_out - level.base
@@ -201,7 +202,7 @@ class _Nodes:
         )  # fmt: skip
 
     def room(self, size: int) -> _Nodes:
-        """A buffer for so many nodes like these."""
+        """A buffer for this many nodes of the same layout."""
         arrays = (self.count, self.limbs, self.special, self.least, self.most)
         count, limbs, special, least, most = (
             np.empty((size, *a.shape[1:]), a.dtype) for a in arrays
@@ -216,7 +217,7 @@ class _Nodes:
             self.most[rows] = nodes.most
 
     def grouped(self, size: int) -> _Nodes:
-        """Each `size` neighbours as one."""
+        """Aggregates of every `size` neighbours."""
         if not len(self):
             return self
         at = np.arange(0, len(self), size)
@@ -232,8 +233,8 @@ class _Nodes:
 
 @dataclass(slots=True)
 class _Level:
-    """Nodes of one height, numbered from the beginning of time; those before `base` have gone. They
-    lie in a buffer with room at its end, from the node `origin` on."""
+    """Nodes of one height, numbered from the first ever appended; those before `base` were evicted.
+    They lie in a buffer with room at its end, from the node `origin` on."""
 
     base: int = 0
     end: int = field(init=False)

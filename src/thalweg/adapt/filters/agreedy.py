@@ -1,7 +1,7 @@
 """A-Greedy: keep the greedy invariant over a sliding profile of dropped rows.
 
-Every profiled row is asked all predicates. Under stable statistics the order converges to Static
-Greedy's, whose cost is at most four times the optimum (4/alpha with hysteresis) however the
+All predicates are evaluated on every profiled row. Under stable statistics the order converges to
+Static Greedy's, whose cost is at most four times the optimum (4/alpha with hysteresis) however the
 predicates are correlated; a violation is repaired in the slice that shows it.
 """
 

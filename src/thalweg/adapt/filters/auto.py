@@ -1,8 +1,8 @@
-"""Auto: A-Greedy while things move, something cheaper while they do not.
+"""Auto: A-Greedy while statistics change, a cheaper ordering while they do not.
 
-What normal execution shows for nothing, the survival rate at each position, tells when statistics
-drift. Then the stale profile is thrown away and many rows are profiled until it has filled again.
-In quiet times profiling keeps within a budget: fewer rows, no predicate whose statistics cannot
+Survival rates at each position, which normal execution measures at no cost, tell when statistics
+drift. Then the stale profile is discarded and many rows are profiled until it is filled again. In
+quiet times profiling keeps within a budget: fewer rows, no predicate whose statistics cannot
 matter, and with many predicates `sweep` instead of A-Greedy.
 """
 
@@ -77,7 +77,7 @@ class Auto(AGreedy):
 
     def _learn(self, seen: Observation) -> None:
         profiled = len(seen.profile) + seen.passed
-        if profiled >= min(seen.rows, BURST_ROWS):  # what other tasks saw is no burst
+        if profiled >= min(seen.rows, BURST_ROWS):  # observations of other tasks are no burst
             self.burst = max(self.burst - profiled, 0)
         if seen.order == tuple(self.current):
             self._notice_drift(seen)
@@ -120,7 +120,7 @@ class Auto(AGreedy):
         self.quiet = 0
         self.burst = BURST_SLICES * BURST_ROWS
         self._recalled = False
-        self.patience[moved] *= DRIFT_CALM  # until a switch shows that it was worth waking
+        self.patience[moved] *= DRIFT_CALM  # until a switch shows that the alarm was justified
         self._forget_rates()
 
     def _forget_rates(self) -> None:
@@ -166,7 +166,7 @@ class Auto(AGreedy):
                 self._taken(old)
 
     def _hopeless(self) -> frozenset[int]:
-        """Predicates so far from any earlier place that their statistics cannot matter."""
+        """Predicates so far from moving forward that their statistics cannot matter."""
         if len(self.window) < REFILL_ROWS:
             return frozenset()
         ratios = self.matrix.counts / self.costs.per_row[self.matrix.order]
@@ -194,7 +194,7 @@ class Auto(AGreedy):
     # -- known plans -------------------------------------------------------------------------
 
     def _region(self) -> Region:
-        """Where the statistics are: the drop rate of each predicate, coarsely."""
+        """The region of the statistics: the drop rate of each predicate, coarsely."""
         rows = self.window.rows()
         return tuple(int(r * REGION_STEPS + 0.5) for r in rows.mean(0))
 
@@ -211,7 +211,7 @@ class Auto(AGreedy):
             super()._check()
 
     def _recall(self) -> bool:
-        """A plan that was good for statistics like these is taken up at once."""
+        """Switch at once to a plan that was good for similar statistics."""
         if self._recalled:
             return False
         self._recalled = True

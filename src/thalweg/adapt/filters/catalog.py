@@ -1,4 +1,4 @@
-"""The orderings by the name that `WITH (filters = ...)` gives them."""
+"""The orderings by their name in `WITH (filters = ...)`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ORDERINGS: dict[str, type[Ordering]] = {
 
 
 def usual_settings(name: str, settings: Settings, rate: float | None = None) -> Settings:
-    """The defaults of an ordering where they differ from A-Greedy's; `rate` as the user wants."""
+    """The defaults of an ordering where they differ from A-Greedy's; `rate` as the user sets it."""
     if name == "sweep":
         settings = replace(settings, window=SWEEP_WINDOW, evidence=SWEEP_EVIDENCE)
     if name == "local-swaps":

@@ -1,4 +1,4 @@
-"""What a predicate costs per row."""
+"""The cost of a predicate per row."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _UNMEASURED = 1e-6
 
 
 class CostBook:
-    """Seconds per row over the last calls of each predicate, or costs given once and for all
-    (`injected`), in any unit.
+    """Seconds per row over the last calls of each predicate, or fixed costs (`injected`), in any
+    unit.
 
-    The estimate is a low quantile of the calls, weighted by their rows: a call may take longer
-    than it must, never less. Where all are of one kind, they are believed to cost alike: that
-    weighs as much as so many calls as are `alike`.
+    The estimate is a low quantile of the calls, weighted by their rows: noise makes a call longer,
+    never shorter. Where all predicates are of one kind, the prior that they cost alike weighs as
+    much as so many calls as are `alike`.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class CostBook:
         return self._known
 
     def total(self, evaluations: npt.NDArray[np.int64]) -> float:
-        """What so many evaluations of each predicate cost."""
+        """The cost of so many evaluations of each predicate."""
         return float((evaluations * self.per_row).sum())
 
     def add(self, seen: Observation) -> None:

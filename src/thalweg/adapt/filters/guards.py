@@ -1,4 +1,4 @@
-"""Which predicates must be asked before which: a set of numbers per predicate."""
+"""Guards: for each predicate, the set of predicates that must be evaluated before it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def free(count: int) -> Guards:
 
 
 def available(guards: Guards, placed: Iterable[int]) -> list[int]:
-    """Predicates not placed yet that may come next."""
+    """Predicates not placed yet that may be next."""
     done = set(placed)
     return [i for i in range(len(guards)) if i not in done and guards[i] <= done]
 
 
 def allows(guards: Guards, order: Sequence[int]) -> bool:
-    """Whether every predicate comes after its guards."""
+    """Whether every predicate is placed after its guards."""
     seen: set[int] = set()
     for i in order:
         if not guards[i] <= seen:
@@ -34,7 +34,7 @@ def allows(guards: Guards, order: Sequence[int]) -> bool:
 
 
 def respected(guards: Guards, order: Sequence[int]) -> list[int]:
-    """The order, with predicates held back until their guards have been asked."""
+    """The order, with each predicate delayed until its guards are placed."""
     found: list[int] = []
     waiting = list(order)
     while waiting:

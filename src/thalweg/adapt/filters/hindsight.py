@@ -1,4 +1,4 @@
-"""What the best static order would have cost: the return on adapting."""
+"""The cost of the best static order in hindsight: the return on adapting."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from thalweg.instants import Ints
 
 @dataclass(frozen=True, slots=True)
 class Hindsight:
-    """Costs per row over all that was seen: as run (profiling included), and under the best order
-    that never changes. `static` is an estimate from profiled rows, `adaptive` counts what was
-    evaluated."""
+    """Costs per row over all observations: as run (profiling included), and under the best order
+    that never changes. `static` is an estimate from profiled rows, `adaptive` counts actual
+    evaluations."""
 
     adaptive: float
     static: float
@@ -57,7 +57,7 @@ class Memory:
         """Keep some rows, each standing for as many as it was drawn from."""
         passed = np.zeros((self._passed, len(self.evaluated)), np.bool_)
         kept = np.concatenate([*self._fresh, passed])
-        if len(kept) and not self._partial:  # rows not asked everything would count as passed
+        if len(kept) and not self._partial:  # rows not fully profiled would count as passed
             if len(kept) > HINDSIGHT_ROWS:
                 kept = kept[np.linspace(0, len(kept) - 1, HINDSIGHT_ROWS).astype(np.int64)]
             self._samples.append((kept, self._rows / len(kept)))

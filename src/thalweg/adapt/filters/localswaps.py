@@ -48,8 +48,8 @@ class LocalSwaps(Ordering):
 
     def _counts(self) -> tuple[Ints, Ints]:
         """Per position i the rows dropped there, and the rows that the predicate after it would
-        drop if it came first: the two diagonals of the matrix view. Both count the same rows:
-        those since a swap last touched the pair."""
+        drop if it were first: the two diagonals of the matrix view. Both count the same rows: those
+        since a swap last touched the pair."""
         pairs = self.settings.predicates - 1
         number = np.arange(self.seen - len(self.positions), self.seen)
         here = (self.positions < pairs) & (number >= self.since[self.positions])

@@ -30,12 +30,12 @@ class MatrixView:
         self.counts: Ints = np.zeros((predicates, predicates), np.int64)
 
     def add(self, rows: Drops, sign: int = 1) -> None:
-        """Rows enter the window (+1) or leave it (-1)."""
+        """Add rows to the window (+1) or remove them (-1)."""
         if len(rows):
             self.counts += sign * _tallied(rows[:, self.order])
 
     def recount(self, rows: Drops, order: Sequence[int]) -> None:
-        """Begin again with another order."""
+        """Recompute the counts for another order."""
         self.order = list(order)
         self.counts = _tallied(rows[:, self.order])
 

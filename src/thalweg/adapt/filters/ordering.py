@@ -1,4 +1,4 @@
-"""What all filter orderings share: sampling, costs, guards, and the record of switches."""
+"""The base of all filter orderings: sampling, costs, guards, and the record of switches."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ Order = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What an ordering is made for: how many predicates, which of them guard others, and how
-    eagerly it looks. `learns` says per predicate whether errors may reveal further guards;
-    `injected` are costs per row that replace measured ones; `alike` says how far these are believed
-    to be the same."""
+    """The configuration of an ordering: how many predicates, which of them guard others, and the
+    share of rows to profile. `learns` says per predicate whether errors may reveal further guards;
+    `injected` are costs per row that replace measured ones; `alike` is the weight of the prior that
+    these are the same."""
 
     predicates: int
     guards: Guards = ()
@@ -54,10 +54,10 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """Why an order was left: which statistic of whom moved past whose.
+    """Why an order was replaced: which predicate's statistic exceeded which other's.
 
-    At `position` the incumbent's value was `had`, the challenger's `has` (drops per unit of cost
-    in the profile, unless `statistic` says otherwise), over `evidence` profiled rows.
+    At `position` the incumbent's value was `had`, the challenger's `has` (drops per unit of cost in
+    the profile, unless `statistic` says otherwise), over `evidence` profiled rows.
     """
 
     statistic: str
@@ -96,8 +96,8 @@ class Overhead:
 class Ordering:
     """Base of all orderings; on its own it keeps the order it was given (`fixed`).
 
-    It changes its order by itself, as a task needs between slices, or `proposes` the change and
-    leaves it to the driver's loop to `take` it.
+    It changes its order itself, as in a task between slices, or `proposes` the change and leaves it
+    to the driver's loop to `take` it.
     """
 
     name = "fixed"
@@ -120,7 +120,7 @@ class Ordering:
     profiles = False
     """Whether it needs a sample."""
 
-    # -- what the executor asks --------------------------------------------------------------
+    # -- for the executor --------------------------------------------------------------------
 
     @property
     def order(self) -> list[int]:
@@ -148,7 +148,7 @@ class Ordering:
         self._learn_guards(seen)
         self._learn(seen)
 
-    # -- what the driver asks ----------------------------------------------------------------
+    # -- for the driver ----------------------------------------------------------------------
 
     def fork(self, seed: int) -> Ordering:
         """A copy for one task, which samples by its own seed."""
@@ -161,18 +161,18 @@ class Ordering:
         return copy
 
     def force(self, order: Order) -> None:
-        """Take another order, whatever the statistics say (reverts, restarts, tests)."""
+        """Switch to another order, whatever the statistics say (reverts, restarts, tests)."""
         self.proposals = []
         self.current = respected(self.guards, list(order))
         self._restart()
 
     def take(self, order: Order) -> None:
-        """Do as was proposed."""
+        """Adopt the proposed order."""
         old, self.current, self.proposals = self.current, list(order), []
         self._taken(old)
 
     def refuse(self) -> None:
-        """The order stays, whatever was proposed."""
+        """Keep the present order and drop the proposal."""
         self.proposals = []
 
     def predicted(self, order: Order) -> float | None:
@@ -182,18 +182,18 @@ class Ordering:
     # -- for subclasses ----------------------------------------------------------------------
 
     def _learn(self, seen: Observation) -> None:
-        """Take in what a slice has shown, and perhaps adopt another order."""
+        """Process the observation of a slice, and perhaps adopt another order."""
 
     def _restart(self) -> None:
-        """The order was changed from outside: forget what depended on it."""
+        """Reset statistics of the old order after a change from outside."""
 
     def _taken(self, old: list[int]) -> None:
-        """A proposal was followed: forget what depended on the old order."""
+        """Reset statistics of the old order after a proposal was taken."""
         self._restart()
 
     def _adopt(self, new: Order, trigger: Trigger) -> bool:
-        """Switch, or propose it, unless the order is banned; whether the order is another one
-        now."""
+        """Switch, or propose it, unless the order is banned; returns whether the order has
+        changed."""
         if new == tuple(self.current):
             return False
         if self.proposes:
@@ -216,7 +216,7 @@ class Ordering:
         order = tuple(respected(found, self.current))
         moved = next((i for i, number in enumerate(order) if number != self.current[i]), 0)
         trigger = Trigger("a guard was found", moved, self.current[moved], order[moved], 0, 0, 1)
-        self.banned -= {order}  # no ban weighs more than a guard
+        self.banned -= {order}  # guards take precedence over bans
         if order != tuple(self.current):
             self._change(order, trigger)
         self._restart()
@@ -281,7 +281,7 @@ def dropped(seen: Observation) -> Drops:
 
 
 class Stopwatch:
-    """Adds the time since it was last asked to one component after another."""
+    """A stopwatch that adds the time since its last reading to one of several components."""
 
     def __init__(self) -> None:
         self._last = perf_counter()

@@ -1,4 +1,4 @@
-"""Orders for known statistics: greedy, the optimum, and what an order costs."""
+"""Orders for known statistics: greedy, the optimum, and the cost of an order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thalweg.adapt.filters.window import Drops
 
 Floats = npt.NDArray[np.float64]
 EXHAUSTIVE = 12
-"""Up to so many predicates the optimum is searched for."""
+"""The largest number of predicates for which the optimum is searched."""
 
 
 def cost_of(
@@ -42,7 +42,7 @@ def cost_of(
 def greedy_order(
     drops: Drops, costs: npt.NDArray[np.float64], guards: Guards | None = None
 ) -> tuple[int, ...]:
-    """Static Greedy: again and again the predicate that drops most per unit of cost."""
+    """Static Greedy: repeatedly append the predicate that drops most per unit of cost."""
     guards = guards or free(len(costs))
     order: list[int] = []
     rows = drops
@@ -60,8 +60,8 @@ def best_order(
     guards: Guards | None = None,
     weights: Floats | None = None,
 ) -> tuple[int, ...]:
-    """The cheapest order there is, by dynamic programming over sets of predicates; beyond
-    `EXHAUSTIVE` predicates Static Greedy's."""
+    """The cheapest order, by dynamic programming over sets of predicates; beyond `EXHAUSTIVE`
+    predicates Static Greedy's."""
     n = len(costs)
     if n > EXHAUSTIVE:
         return greedy_order(drops, costs, guards)

@@ -29,7 +29,7 @@ class Sweep(Ordering):
         if self.settings.predicates < 2 or seen.order != tuple(self.current):
             return  # counted under an order that is no longer in force
         if self.current[self.stage] in seen.unasked:
-            return  # of a task at another stage: who was dropped before this one is not known
+            return  # of a task at another stage: rows dropped before this one are unknown
         watch = Stopwatch()
         verdicts = seen.profile[:, self.current]
         first = (verdicts == DROPPED).argmax(1)
@@ -47,10 +47,10 @@ class Sweep(Ordering):
         self.overhead.repair += watch.lap()
 
     def _count(self, first: Ints, also: np.ndarray) -> None:
-        """`also`: whether the predicate of this stage drops the row too."""
+        """Count rows; `also` marks those that the predicate of this stage drops too."""
         self.own += np.bincount(first, minlength=len(self.own))
         reached = np.bincount(first[also], minlength=len(self.rival))
-        self.rival += reached[::-1].cumsum()[::-1]  # rows that come as far as each position
+        self.rival += reached[::-1].cumsum()[::-1]  # rows that reach each position
 
     def _check(self) -> None:
         costs = self.costs.per_row[self.current]

@@ -1,4 +1,4 @@
-"""Whether another order has paid."""
+"""The trial of a new order: whether it has paid."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from thalweg.exec.tactics import Observation
 
 
 class OrderTrial(Trial[Order]):
-    """What rows cost after a switch, slice by slice, against what the old order would have cost by
-    then: what it did cost, moved as far as the profile says that statistics have moved. Time alone
-    is no witness against a switch on a busy machine: the evaluations, at like costs, have to
-    agree."""
+    """The cost of rows after a switch, slice by slice, compared with what the old order would have
+    cost by then: its measured cost, scaled as far as the profile says that statistics have changed.
+    On a busy machine time alone does not count against a switch: the number of evaluations, at like
+    costs, has to agree."""
 
     def __init__(self, ordering: Ordering) -> None:
         super().__init__()
@@ -72,13 +72,13 @@ class OrderTrial(Trial[Order]):
         return not (took and asked)
 
     def _cost_of(self, seen: Observation) -> float:
-        """What the rows of a slice cost in all: seconds, or units of injected costs."""
+        """The cost of a slice's rows: seconds, or units of injected costs."""
         if self._ordering.settings.injected is not None:
             return self._ordering.costs.total(seen.evaluated)
         return float(seen.seconds.sum())
 
     def _last_slices(self) -> _Meter:
-        """What the last slices under the order in force took."""
+        """The cost of the last slices under the order in force."""
         meter = _Meter(self._ordering.settings.predicates)
         for cost, seen in self._recent:
             meter.add(cost, seen)
@@ -86,7 +86,7 @@ class OrderTrial(Trial[Order]):
 
 
 class _Meter:
-    """What some slices took."""
+    """The accumulated cost of some slices."""
 
     def __init__(self, predicates: int) -> None:
         self.cost = 0.0

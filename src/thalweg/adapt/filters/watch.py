@@ -1,5 +1,5 @@
-"""One order of a running query, as the driver sees it: of the predicates of a conjunction, or of
-the leaves that a pipeline probes."""
+"""An order of a running query in the driver: of the predicates of a conjunction, or of the leaves
+that a pipeline probes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ PROFILE = "profile"
 
 
 class OrderWatch(Watch[Order]):
-    """Any order. The ordering runs in tasks, as forks, and adapts there between slices. Here the
-    same observations are taken in again, in one sequence, so that what all tasks have seen decides
-    with which order the next epoch begins."""
+    """The watch of any order. The ordering runs in tasks, as forks, and adapts there between
+    slices. Here the same observations are processed again, in one sequence, so that those of all
+    tasks decide with which order the next epoch begins."""
 
     ban = BAN_SLICES
 
@@ -44,11 +44,11 @@ class OrderWatch(Watch[Order]):
         self.memory = Memory(len(texts))
         self.texts = texts
         self.seconds = 0.0
-        """What it has taken, profiling left out."""
+        """Seconds spent on adapting, without profiling."""
         self._alpha = ordering.settings.alpha
 
     def name_of(self, number: int) -> str:
-        """What statistics about one of those ordered are filed under."""
+        """The key of the statistics of one of the ordered predicates or leaves."""
         return self.texts[number]
 
     def statistics(self) -> Mapping[Key, Statistic | None]:
@@ -69,7 +69,7 @@ class OrderWatch(Watch[Order]):
         return forced
 
     def end_epoch(self, seen: Sequence[Observation], profiler: WatchProfiler) -> None:
-        """Selectivities as execution shows them: each at its place in the order."""
+        """Selectivities as measured by execution: each at its place in the order."""
         if not seen:
             return
         self.memory.end_epoch()
@@ -81,7 +81,7 @@ class OrderWatch(Watch[Order]):
         for i in range(len(self.texts)):
             profiler.record((self.name_of(i), SELECTIVITY), int(left[i]), int(asked[i]))
 
-    # -- what to do --------------------------------------------------------------------------
+    # -- choices -----------------------------------------------------------------------------
 
     @property
     def choice(self) -> Order:
@@ -115,7 +115,7 @@ class OrderWatch(Watch[Order]):
         self.ordering.banned = banned
 
     def unsettled(self) -> None:
-        """Ratios have to differ by more for a switch."""
+        """Require a larger difference of ratios for a switch."""
         settings = self.ordering.settings
         alpha = max(settings.alpha * TRANSIENT_ALPHA, LEAST_ALPHA)
         self.ordering.settings = replace(settings, alpha=alpha)
@@ -125,7 +125,7 @@ class OrderWatch(Watch[Order]):
         alpha = min(settings.alpha / TRANSIENT_ALPHA, self._alpha)
         self.ordering.settings = replace(settings, alpha=alpha)
 
-    # -- what others are told ----------------------------------------------------------------
+    # -- reports -----------------------------------------------------------------------------
 
     def shown(self, choice: Order) -> tuple[str, ...]:
         return tuple(self.texts[i] for i in choice)
@@ -138,11 +138,11 @@ class OrderWatch(Watch[Order]):
             self.ordering.force(tuple(kept))
 
     def hindsight(self) -> Hindsight | None:
-        """What would the best static order have cost?"""
+        """The cost that the best static order would have had."""
         return self.memory.judged(self.ordering.costs.per_row, self.ordering.guards)
 
     def _forced(self, reorder: Reorder) -> Switch:
-        """A change that a guard has forced."""
+        """A change of order that a new guard forces."""
         why, shown = _reason(self.texts, reorder), (reorder.old, reorder.new)
         return Switch.because(why, 0, self.subject, *map(self.shown, shown))
 

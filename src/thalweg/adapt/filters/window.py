@@ -10,8 +10,8 @@ Drops = npt.NDArray[np.bool_]
 
 
 class ProfileWindow:
-    """A ring of the last `size` rows, oldest first out. `passed` is how many profiled rows no
-    predicate dropped meanwhile; they are forgotten as fast as the others.
+    """A ring of the last `size` rows; the oldest are expired first. `passed` is how many profiled
+    rows no predicate dropped meanwhile; they are forgotten as fast as the others.
 
     >>> window = ProfileWindow(2, 3)
     >>> expired = window.push(np.array([[1, 0], [1, 1], [0, 1], [1, 0]], bool))
@@ -30,7 +30,7 @@ class ProfileWindow:
         return self._count
 
     def push(self, rows: Drops, passed: int = 0) -> Drops:
-        """Take rows in; returns those that fall out (new ones too, if more came than fit)."""
+        """Add rows; returns those that expire (new ones too, if there are more than fit)."""
         over = max(self._count + len(rows) - self.size, 0)
         old = min(over, self._count)
         expired = self._ring[self._places(0, old)]

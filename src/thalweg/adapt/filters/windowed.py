@@ -1,4 +1,4 @@
-"""What orderings share that judge by a sliding window of rows asked every predicate."""
+"""The base of orderings that judge by a sliding window of fully profiled rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from thalweg.exec.tactics import Observation
 
 
 class Windowed(Ordering, ABC):
-    """Takes rows into the window, has them counted, and checks the order."""
+    """Adds rows to the window, has them counted, and checks the order."""
 
     profiles = True
 
@@ -37,8 +37,8 @@ class Windowed(Ordering, ABC):
 
     @abstractmethod
     def _count(self, rows: Drops, expired: Drops) -> None:
-        """Rows that entered the window, and rows that left it."""
+        """Count the rows that entered the window, and subtract those that left it."""
 
     @abstractmethod
     def _check(self) -> None:
-        """Adopt another order if the window speaks for it."""
+        """Adopt another order if the window shows a violation."""

@@ -1,4 +1,4 @@
-"""Which subresults a join keeps."""
+"""The choice of subresults that a join keeps."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ RATES = ("caches", "rates")
 
 @dataclass(frozen=True, slots=True)
 class CacheReport:
-    """What people are told of a cache: what is done with it, what it saves and costs an epoch, and
-    what it holds (for pipelines that share it, each time)."""
+    """The report on one cache: its state, what it saves and costs an epoch, and what it holds (for
+    pipelines that share it, each time)."""
 
     name: str
     state: State
@@ -65,8 +65,8 @@ class CacheReport:
 
 
 class CacheWatch(Watch[Caches]):
-    """The caches of one join. `costs` replace what is calibrated, where operations are counted. No
-    cache is used unless the join then costs at most the part `gain` of what it costs without."""
+    """The caches of one join. `costs` replace calibrated ones, where operations are counted. No
+    cache is used unless the join then costs at most the part `gain` of its cost without."""
 
     ban = CACHE_EPOCHS
 
@@ -95,14 +95,14 @@ class CacheWatch(Watch[Caches]):
         self._limits: dict[Shared, int] = {}
         self._used: Caches = ()
 
-    # -- what is seen ------------------------------------------------------------------------
+    # -- observations ------------------------------------------------------------------------
 
     def statistics(self) -> Mapping[Key, Statistic | None]:
         return {RATES: self.seen}
 
     def tactic(self, seed: int, part: int, parts: int) -> JoinTactic:
-        """What one of several tasks is to look at in the next epoch: other pipelines than the rest,
-        and others than before."""
+        """What one of several tasks is to observe in the next epoch: other pipelines than the other
+        tasks, and others than before."""
         choosing = any(s is State.PROFILED for s in self.states.states.values())
         watching = bool(self._used) and self.seen.epochs % USED_EPOCHS == 0
         if not self.seen.pace.can_afford or not (choosing or watching):
@@ -157,7 +157,7 @@ class CacheWatch(Watch[Caches]):
             self._limits = limits
 
     def noticed(self, key: Key, before: Estimate, now: Estimate) -> bool:
-        """Streams are not what they were: choose anew."""
+        """Choose anew, as statistics of streams have changed."""
         self.states.start_over("rows come faster or slower, or take longer")
         self.seen.pace.hurry()
         return True
@@ -165,7 +165,7 @@ class CacheWatch(Watch[Caches]):
     def estimates(self) -> Estimates | None:
         return self.seen.estimates()
 
-    # -- what to do --------------------------------------------------------------------------
+    # -- choices -----------------------------------------------------------------------------
 
     @property
     def choice(self) -> Caches:
@@ -184,7 +184,7 @@ class CacheWatch(Watch[Caches]):
         return found
 
     def cost(self, choice: Caches) -> float | None:
-        """What an epoch costs with some caches, by the present estimates; None if unknown."""
+        """The cost of an epoch with some caches, by the present estimates; None if unknown."""
         estimates = self.estimates()
         if estimates is None or not set(choice) <= estimates.caches.keys():
             return None
@@ -202,7 +202,8 @@ class CacheWatch(Watch[Caches]):
         self._use(_sorted(s for s in choice if s in self.states.states))
 
     def _considered(self) -> list[Segment]:
-        """Segments whose changes come by, and, up to a quota, others that are kept up apart."""
+        """Segments whose changes the pipelines produce, and, up to a quota, others that are
+        maintained by separate pipelines."""
 
         def key(before: frozenset[int], own: frozenset[int]) -> tuple[str, ...]:
             return key_of(self._block, before, own) if may_be_kept(self._block, [*own]) else ()
@@ -217,7 +218,7 @@ class CacheWatch(Watch[Caches]):
         return found + more
 
     def _best(self, considered: Sequence[Segment]) -> frozenset[Segment]:
-        """What the estimates speak for."""
+        """The best choice by the present estimates."""
         estimates = self.estimates()
         if estimates is None:
             return frozenset()
@@ -233,7 +234,7 @@ class CacheWatch(Watch[Caches]):
         )
 
     def _use(self, used: Caches) -> None:
-        """From now on these; what others held is given back."""
+        """Use these caches from now on; the pages of others are released."""
         for gone in {s.shared for s in self._used} - {s.shared for s in used}:
             self.pool.release(gone)
         self._used = used
@@ -249,7 +250,7 @@ class CacheWatch(Watch[Caches]):
         self.is_stale = False
         return plan
 
-    # -- what others are told ----------------------------------------------------------------
+    # -- reports -----------------------------------------------------------------------------
 
     def shown(self, choice: Caches) -> tuple[str, ...]:
         return tuple(_name_of(self._block, s) for s in choice) or ("none",)
@@ -300,7 +301,8 @@ class CacheWatch(Watch[Caches]):
 def _allotted(
     pool: PagePool[Shared], used: Caches, held: Mapping[Shared, int], estimates: Estimates
 ) -> dict[Shared, int]:
-    """How many bytes each cache may hold; those that bring most per byte are asked first."""
+    """How many bytes each cache may hold; those with the largest benefit per byte are served
+    first."""
     ranks: dict[Shared, float] = {}
     for shared, size in held.items():
         users = [s for s in used if s.shared == shared and s in estimates.caches]
@@ -333,7 +335,7 @@ def _name_of(block: Block, segment: Segment) -> str:
 
 
 def _span(segment: Segment, keys: float, limit: int) -> Span:
-    """Where a cache stands, with room for the keys that are asked for."""
+    """The place of a cache, with room for the keys it is probed with."""
     wanted = max(LEAST_BUCKETS, int(BUCKETS_PER_KEY * keys))
     buckets = 1 << (wanted - 1).bit_length()
     return Span(segment.pipeline, segment.first, segment.last, False, buckets, limit)

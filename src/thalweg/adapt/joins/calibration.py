@@ -1,4 +1,4 @@
-"""What operations on caches cost on this machine, measured once per process on made-up data."""
+"""The cost of cache operations on this machine, measured once per process on synthetic data."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _lookup() -> float:
 
 
 def _made() -> float:
-    """Fetching the rows of matches, and carrying along what was joined before."""
+    """Fetch the rows of matches, and copy what was joined before."""
     columns = [np.zeros(_KEYS) for _ in range(6)]
     count = np.ones(_KEYS, np.int64)
     begun = perf_counter()

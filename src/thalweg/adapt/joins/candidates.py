@@ -1,4 +1,4 @@
-"""Which parts of a join's pipelines could be cached, and which of those get along.
+"""Candidates for caching: parts of a join's pipelines, and which of them are compatible.
 
 A cache of a set of leaves costs no work of its own to maintain if each of these leaves, when it
 changes, meets the others of the set before any other leaf: what has passed them is then the change
@@ -41,7 +41,7 @@ class Segment:
 
     @property
     def shared(self) -> Shared:
-        """What caches of different pipelines have to agree on to be one."""
+        """The properties in which caches of different pipelines must agree to be shared."""
         return self.leaves, self.key, self.beside
 
     @property
@@ -84,7 +84,7 @@ def prefix_sets(pipelines: Pipelines) -> list[Leaves]:
 
 
 def candidates(pipelines: Pipelines, key_of: KeyOf) -> list[Segment]:
-    """Every part of a pipeline that is such a set and is linked to what comes before it."""
+    """Every part of a pipeline that is such a set and is linked to the leaves before it."""
     legal = set(prefix_sets(pipelines))
     return [s for s in _segments(pipelines, key_of) if s.leaves in legal]
 
@@ -107,9 +107,9 @@ def global_candidates(
     """Global caches that fill the quota up where ordinary ones (`prefix`) leave room, those of most
     leaves first.
 
-    A trap for whoever keeps them: where the pipeline's own leaf is `beside`, rows that come while
-    it has none of their key leave no trace. An entry must then go as soon as it is empty, and an
-    empty one must not be made; if a leaf beside joins both the rows cached and what comes before
+    A pitfall in maintaining them: where the pipeline's own leaf is `beside`, rows that arrive while
+    it has none of their key are not recorded. An entry must then be removed as soon as it is empty,
+    and an empty one must not be made; if a leaf beside joins both the rows cached and those before
     them, even that is not enough.
     """
     room = quota - len(prefix)
@@ -123,16 +123,16 @@ def global_candidates(
 
 
 def _beside(leaves: Leaves, legal: Sequence[Leaves]) -> Leaves:
-    """What the smallest legal set around these leaves has besides them."""
+    """The leaves that the smallest legal set around these leaves has besides them."""
     return min((s for s in legal if leaves <= s), key=len) - leaves
 
 
-# -- which go together ---------------------------------------------------------------------------
+# -- compatibility -------------------------------------------------------------------------------
 
 
 def straddles(segment: Segment, update_point_sets: Iterable[Leaves], pipelines: Pipelines) -> bool:
-    """Whether a hit of this cache would jump over the place where a cache maintained by one of
-    these sets of leaves learns of changes of this pipeline's leaf."""
+    """Whether a hit of this cache would skip the place where a cache maintained by one of these
+    sets of leaves is told of changes of this pipeline's leaf."""
     points = (
         _update_point(pipelines[segment.pipeline], leaves)
         for leaves in update_point_sets
@@ -142,7 +142,7 @@ def straddles(segment: Segment, update_point_sets: Iterable[Leaves], pipelines: 
 
 
 def _update_point(order: Sequence[int], leaves: Leaves) -> int:
-    """After how many operators all these leaves have been met."""
+    """The number of operators after which all these leaves are joined."""
     return 1 + max(place for place, leaf in enumerate(order) if leaf in leaves)
 
 

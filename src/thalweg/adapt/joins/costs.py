@@ -1,8 +1,8 @@
-"""What a cache saves and what it costs, per unit of time.
+"""The benefit and the cost of a cache, per unit of time.
 
-Looking up is paid for by every tuple that comes to the cache, the operators behind it and filling
-it by those that miss. Upkeep is paid for every change of the cached join, once for all pipelines
-that share the cache.
+A look-up is paid for every tuple that reaches the cache, the operators behind it and the fill for
+those that miss. Upkeep is paid for every change of the cached join, once for all pipelines that
+share the cache.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from thalweg.adapt.joins.candidates import Pipelines, Segment, Shared
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """Tuples that reach an operator per unit of time, and what each of them costs there. Where
+    """Tuples that reach an operator per unit of time, and the cost of each of them there. Where
     tuples have a row in common that is looked up once, fewer are `asked` for."""
 
     rate: float
@@ -39,8 +39,8 @@ class CacheEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """Changes of a cache that do not come by in the pipelines of these leaves: how many there are
-    per unit of time, and what computing them costs."""
+    """Changes of a cache that the pipelines of these leaves do not produce: how many there are per
+    unit of time, and the cost of computing them."""
 
     leaves: frozenset[int] = frozenset()
     deltas: float = 0.0
@@ -49,10 +49,10 @@ class Apart:
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """All that caches are chosen by. Rates are those of pipelines without caches; `outputs` are the
-    rates at which they deliver. How fast a cache has to learn of changes follows from them, unless
-    some changes are computed `apart`. Tuples go through a pipeline several times, `passes`, where
-    they do so when they vanish too; no cache has to be told of that."""
+    """The input of the choice of caches. Rates are those of pipelines without caches; `outputs` are
+    the rates at which they produce results. The rate of changes of a cache follows from them,
+    unless some changes are computed `apart`. Tuples go through a pipeline several times, `passes`,
+    where they do so when they vanish too; no cache has to be told of that."""
 
     pipelines: Pipelines
     operators: Mapping[int, tuple[Operator, ...]]
@@ -70,12 +70,12 @@ class Estimates:
         return operators[count].rate if count < len(operators) else self.outputs[pipeline]
 
     def asked(self, segment: Segment) -> float:
-        """Lookups per unit of time that come to a cache."""
+        """Look-ups per unit of time in a cache."""
         operator = self.operators[segment.pipeline][segment.first]
         return operator.rate if operator.asked is None else operator.asked
 
     def delta_rate(self, segment: Segment) -> float:
-        """Changes per unit of time that a cache is told of, from all its leaves."""
+        """Changes per unit of time of a cache, from all its leaves."""
         others = len(segment.maintained) - 1
         apart = self.apart.get(segment, Apart())
         come_by = [leaf for leaf in segment.maintained if leaf in self.operators]
@@ -84,13 +84,13 @@ class Estimates:
 
 
 def bare(segment: Segment, e: Estimates) -> float:
-    """What its operators cost without the cache."""
+    """The cost of its operators without the cache."""
     spent = fsum(e.operators[segment.pipeline][place].spent for place in segment.places)
     return spent * e.passes_of(segment.pipeline)
 
 
 def processing(segment: Segment, e: Estimates) -> float:
-    """What lookups cost, and misses with all they entail."""
+    """The cost of look-ups, and of misses with everything they entail."""
     cache = e.caches[segment]
     passes = e.passes_of(segment.pipeline)
     looked_up = passes * e.asked(segment) * cache.probe_cost
@@ -99,12 +99,12 @@ def processing(segment: Segment, e: Estimates) -> float:
 
 
 def benefit(segment: Segment, e: Estimates) -> float:
-    """What the pipeline saves, upkeep not counted; negative if it loses."""
+    """The saving of the pipeline, upkeep not counted; negative if it loses."""
     return bare(segment, e) - processing(segment, e)
 
 
 def upkeep(segment: Segment, e: Estimates) -> float:
-    """What it costs to keep the cache true, whoever uses it."""
+    """The cost of maintaining the cache, independent of how many pipelines use it."""
     apart = e.apart.get(segment, Apart())
     return e.caches[segment].update_cost * e.delta_rate(segment) + apart.spent
 
@@ -118,12 +118,12 @@ def shared_upkeep(chosen: Iterable[Segment], e: Estimates) -> float:
 
 
 def net_benefit(chosen: Collection[Segment], e: Estimates) -> float:
-    """What caches save together after upkeep."""
+    """The benefit of caches together after upkeep."""
     return fsum(benefit(s, e) for s in chosen) - shared_upkeep(chosen, e)
 
 
 def total_cost(chosen: Collection[Segment], e: Estimates) -> float:
-    """What all pipelines cost with these caches, which must not overlap."""
+    """The cost of all pipelines with these caches, which must not overlap."""
     cached = [(s.pipeline, place) for s in chosen for place in s.places]
     if len(set(cached)) < len(cached):
         raise ValueError("caches overlap: an operator can be replaced by one of them only")

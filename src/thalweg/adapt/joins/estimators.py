@@ -1,4 +1,4 @@
-"""What pipelines and caches are like, from what was seen of them last."""
+"""Statistics of pipelines and caches over their last observations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Recent:
         self._values: deque[float] = deque(maxlen=window)
 
     def add(self, value: float, times: int = 1) -> None:
-        """Take in an observation, which may stand for several alike."""
+        """Add an observation, which may stand for several alike."""
         self._values.extend([value] * times)
 
     @property
@@ -44,22 +44,22 @@ class Recent:
 
     @property
     def mean(self) -> float:
-        """NaN as long as there is nothing."""
+        """The mean; NaN without observations."""
         return sum(self._values) / self.count if self._values else nan
 
 
 def operator_of(arrivals: float, handled: Recent, spent: Recent) -> Operator:
-    """An operator as profiled tuples have shown it: how many tuples each of them became there, and
-    what these cost together. `arrivals` is the rate at which the pipeline's leaf changes."""
+    """An operator as profiled: how many tuples each of its input tuples became, and the cost of
+    these together. `arrivals` is the rate at which the pipeline's leaf changes."""
     per_tuple = spent.mean / handled.mean if handled.mean else 0.0
     return Operator(arrivals * handled.mean, per_tuple)
 
 
 class DistinctShare:
-    """With what probability a cache would miss that was never used: the share of distinct keys
-    among those it would be asked for.
+    """The probability that a cache that was never used would miss: the share of distinct keys among
+    those it would be probed with.
 
-    Keys come as hashes. Each run of `run` keys marks `alpha * run` bits; of m bits, b of them set,
+    Keys are hashes. Each run of `run` keys marks `alpha * run` bits; of m bits, b of them set,
     linear counting concludes that there were -m ln(1 - b/m) distinct keys. (b alone is too small:
     keys collide.) The answer is the mean over the last runs. Each run begins as if the cache were
     empty and knows no eviction, so it is an estimate, not a bound.
@@ -103,17 +103,18 @@ class DistinctShare:
         self._seen = 0
 
     def miss_probability(self) -> float:
-        """NaN before the first run is complete."""
+        """The miss rate by the last runs; NaN before the first is complete."""
         return self.entries() / self.run
 
     def entries(self) -> float:
-        """How many entries the cache would get in the time of a run: its distinct keys."""
+        """The number of entries that the cache would get in the time of a run: its distinct
+        keys."""
         return min(self._distinct.mean, float(self.run)) if self.runs else nan
 
 
 class NewKeyShare:
-    """With what probability the next key is one that was not asked for before: how often a cache
-    misses that has been in use for some time.
+    """The probability that the next key was not looked up before: the miss rate of a cache that has
+    been in use for some time.
 
     Where `DistinctShare` takes every run as if its cache were empty at first, keys are remembered
     here (as bits, counted linearly), and only those that each batch adds count. When half of the
@@ -144,7 +145,7 @@ class NewKeyShare:
         self._known = known
 
     def miss_probability(self) -> float:
-        """Of the last batch; NaN before the first."""
+        """The miss rate of the last batch; NaN before the first."""
         return self._latest
 
     def entries(self) -> float:
@@ -153,8 +154,8 @@ class NewKeyShare:
 
 
 def counted(marked: int, bits: int, most: int) -> float:
-    """How many distinct keys have marked so many of these bits, by linear counting; `most` if all
-    are marked, which tells nothing."""
+    """The number of distinct keys that have marked so many of these bits, by linear counting;
+    `most` if all are marked, which gives no estimate."""
     return -bits * log(1 - marked / bits) if marked < bits else float(most)
 
 

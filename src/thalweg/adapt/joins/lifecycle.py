@@ -1,4 +1,4 @@
-"""The life of a candidate: profiled, then used or not, and profiled again from time to time.
+"""The life cycle of a candidate: profiled, then used or not, and profiled again from time to time.
 
 A cache in use that has come to cost more than it saves is dropped at once, unless that was tried
 and did not pay; one that was not chosen gets its chance after each interval. In between the choice
@@ -19,7 +19,7 @@ Choose = Callable[[Sequence[Segment]], Collection[Segment]]
 
 
 class State(Enum):
-    """What is done with a candidate."""
+    """The state of a candidate."""
 
     USED = "used"
     PROFILED = "profiled"
@@ -28,20 +28,20 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a cache saves and costs."""
+    """The benefit and the upkeep of a cache."""
 
     benefit: float
     upkeep: float
 
     def moved(self, old: Figures, change: float) -> bool:
-        """Whether one of both differs from what it was by more than this part."""
+        """Whether one of the two differs from its old value by more than this part."""
         pairs = ((self.benefit, old.benefit), (self.upkeep, old.upkeep))
         return any(abs(now - was) > change * abs(was) for now, was in pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """One change of state; candidates come from nothing, and go there when a pipeline is put in
+    """One change of state; new candidates start from None, and end there when a pipeline is put in
     another order."""
 
     segment: Segment
@@ -53,10 +53,10 @@ class Transition:
 class CacheStates:
     """The states of all candidates of a join.
 
-    Tell it what caches are like (`observed`) and the time (`tick`), ask it to `decide`, and follow
-    `states`. Figures are taken as they come: whoever measures them takes the means. Intervals may
-    begin shorter (`first`) and double: what is seen while windows fill is not what stays. Unless
-    profiling goes past caches, one in use `hides` lookups from those within it.
+    Pass it the figures of caches (`observed`) and the time (`tick`), call `decide`, and follow
+    `states`. Figures are taken as given: the caller computes means. Intervals may begin shorter
+    (`first`) and double: statistics while windows fill are not representative. Unless profiling
+    bypasses caches, one in use `hides` look-ups from those within it.
     """
 
     def __init__(
@@ -86,11 +86,11 @@ class CacheStates:
     def used(self) -> frozenset[Segment]:
         return frozenset(self._in(State.USED))
 
-    # -- what was seen -----------------------------------------------------------------------
+    # -- observations ------------------------------------------------------------------------
 
     def observed(self, segment: Segment, benefit: float, upkeep: float, times: int = 1) -> None:
-        """Take in an observation of a cache in use or profiled, which may stand for several; of
-        other caches none is expected, and what arrives late is ignored."""
+        """Record an observation of a cache in use or profiled, which may stand for several; of
+        other caches none is expected, and late ones are ignored."""
         if self.states.get(segment, State.UNUSED) is State.UNUSED:
             return
         self._latest[segment] = Figures(benefit, upkeep)
@@ -99,8 +99,8 @@ class CacheStates:
             self._drop_losers(segment.shared)
 
     def _drop_losers(self, shared: Shared) -> None:
-        """Users of a cache who lose by it leave; if the others do not make up for the upkeep
-        together, all do."""
+        """Drop a cache from the pipelines in which it loses; if the others do not make up for the
+        upkeep together, drop it from all."""
         users = [s for s in self._in(State.USED) if s.shared == shared]
         losers = [s for s in users if self._latest[s].benefit < 0]
         rest = [s for s in users if s not in losers]
@@ -112,7 +112,7 @@ class CacheStates:
             if self._selected is not None:
                 self._selected.discard(segment)
 
-    # -- what to do --------------------------------------------------------------------------
+    # -- choices -----------------------------------------------------------------------------
 
     def ready(self) -> bool:
         """Whether there are profiled candidates, each observed often enough."""
@@ -120,15 +120,15 @@ class CacheStates:
         return bool(profiled) and all(self._counts[s] >= self._needed for s in profiled)
 
     def moved(self) -> bool:
-        """Whether a used or profiled candidate is no longer what it was at the last choice; before
-        the first there is nothing to compare with."""
+        """Whether the figures of a used or profiled candidate have changed since the last choice;
+        before the first there is nothing to compare with."""
         if self._selected is None:
             return True
         return any(self._has_moved(s) for s in self._considered() if s in self._latest)
 
     def decide(self, choose: Choose) -> bool:
-        """End profiling if everything is known: choose anew if figures have moved, else keep the
-        last choice. Says whether there was a new choice."""
+        """End profiling if everything is known: choose anew if figures have changed, else keep the
+        last choice. Returns whether there was a new choice."""
         if not self.ready():
             return False
         anew = self.moved()
@@ -144,7 +144,7 @@ class CacheStates:
 
     def tick(self, now: float) -> bool:
         """Once per interval profile again what is not used, and also a cache in use that hides the
-        lookups of one not used within it. Says whether it was time."""
+        look-ups of one not used within it. Returns whether the interval was over."""
         if self._since is None:
             self._since = now
         if now - self._since < self._interval:
@@ -155,12 +155,12 @@ class CacheStates:
         return True
 
     def start_over(self, why: str) -> None:
-        """Things are not what they were: profile again now, and soon again, as at first."""
+        """Discard the figures: profile again now, and soon again, as at first."""
         self._since, self._interval = None, self._first
         self._profile_again(why)
 
     def _profile_again(self, why: str) -> None:
-        """What is not used, and what hides it."""
+        """Profile candidates that are not used, and those that hide them."""
         unused = self._in(State.UNUSED)
         used = self._in(State.USED) if self._hides else []
         for segment in unused:
@@ -179,8 +179,8 @@ class CacheStates:
                 self._move(segment, State.UNUSED, why)
 
     def reordered(self, candidates: Iterable[Segment], changed: Collection[int]) -> None:
-        """Pipelines have changed: theirs and all that are no candidates any more go, new ones are
-        profiled, the others stay as they are."""
+        """Update the candidates after pipelines have changed: theirs and all that are no longer
+        candidates are removed, new ones are profiled, the others stay as they are."""
         found = dict.fromkeys(candidates)
         for segment in [s for s in self.states if s.pipeline in changed or s not in found]:
             self._forget(segment)

@@ -1,5 +1,5 @@
-"""A fixed pool of pages that caches compete for: who brings more per byte takes from who brings
-less."""
+"""A fixed pool of pages that caches compete for: a cache with more benefit per byte takes pages
+from one with less."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ Cache = TypeVar("Cache", bound=Hashable)
 
 
 def priority(benefit: float, upkeep: float, entries: float, entry_bytes: float) -> float:
-    """What a cache brings per byte it would like to have; none is taken to need less than one."""
+    """The benefit of a cache per requested byte, of which at least one is counted."""
     return (benefit - upkeep) / max(entries * entry_bytes, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Grant(Generic[Cache]):
-    """Whether a page was granted, and the cache that has to give up a page's entries for it."""
+    """Whether a page was granted, and the cache whose page and entries are taken for it."""
 
     granted: bool
     victim: Cache | None = None
 
 
 class PagePool(Generic[Cache]):
-    """Pages of one size and who has them.
+    """Pages of one size and the caches that hold them.
 
     >>> pool = PagePool[str](pages=1, page_bytes=4096)
     >>> pool.ask("poor", 0.1)
@@ -54,7 +54,8 @@ class PagePool(Generic[Cache]):
         return self.pages_of(cache) * self.page_bytes
 
     def rank(self, cache: Cache, priority: float) -> None:
-        """A cache that holds pages has another priority now; what it has it keeps until asked."""
+        """Update the priority of a cache that holds pages; it keeps them until another cache needs
+        one."""
         if cache in self._held:
             self._priorities[cache] = priority
 
@@ -72,7 +73,7 @@ class PagePool(Generic[Cache]):
         return Grant(True, victim)
 
     def release(self, cache: Cache, pages: int | None = None) -> int:
-        """Give pages back, all of them unless told how many; says how many there were."""
+        """Release pages, all of them unless a number is given; returns how many there were."""
         held = self.pages_of(cache)
         given = held if pages is None else min(max(pages, 0), held)
         if given == held:

@@ -1,4 +1,4 @@
-"""When the caches of a join are looked at again."""
+"""The schedule on which the caches of a join are profiled again."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from thalweg.exec.tactics import JoinSeen
 
 class Pace:
     """Regularly, as long as profiling takes no more than its part of the join's time (where it is
-    `timed`); and for a few epochs whatever it takes, at first and after a surprise, which is seen
-    for free: a stream has become much faster or slower, or the join takes much longer."""
+    `timed`); and without limit for a few epochs at first and after a surprise, which is detected at
+    no cost: a stream has become much faster or slower, or the join takes much longer."""
 
     def __init__(self, timed: bool) -> None:
         self._timed = timed
@@ -35,7 +35,8 @@ class Pace:
         self._urgent = URGENT_EPOCHS
 
     def saw(self, seen: Sequence[JoinSeen], on_trial: bool = False) -> None:
-        """The tasks of one epoch. While caches are `on_trial`, slow epochs are no surprise."""
+        """Record the observations of one epoch's tasks. While caches are `on_trial`, slow epochs
+        are no surprise."""
         self._now = Counter()
         for one in seen:
             self._now.update(one.rows)
@@ -56,8 +57,8 @@ class Pace:
 
     @property
     def surprise(self) -> Change | None:
-        """How things differ from what they were at the last choice, if not for a moment only.
-        After one surprise the next has to wait."""
+        """A lasting difference from the conditions of the last choice, if there is one. After one
+        surprise the next has to wait."""
         if self._odd < RATE_EPOCHS or self._urgent > -URGENT_PAUSE:
             return None
         pairs = [(self._then[leaf], self._now[leaf]) for leaf in self._now | self._then]
@@ -65,11 +66,11 @@ class Pace:
         return Estimate(then, RATE_EPOCHS, 0.0), Estimate(now, RATE_EPOCHS, 0.0)
 
     def chosen(self) -> None:
-        """Caches have been chosen by what is now."""
+        """Caches were chosen: compare with the present conditions from now on."""
         self._forget(0)
 
     def hurry(self) -> None:
-        """They have to be chosen anew."""
+        """Caches have to be chosen anew: profile without limit for some epochs."""
         self._forget(URGENT_EPOCHS)
 
     def _forget(self, urgent: int) -> None:

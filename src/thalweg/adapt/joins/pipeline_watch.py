@@ -60,7 +60,7 @@ def _find(plan: QueryPlan, options: QueryOptions, known: Known) -> list[Pipeline
 
 
 def _ordering(leaves: int, options: QueryOptions, known: Known) -> Ordering:
-    """Pipelines adapt as filters do, unless all is to stay as it is written."""
+    """The ordering of a pipeline: as for filters, unless all is to stay as it is written."""
     name = "fixed" if options.filters == "fixed" else "auto"
     settings = Settings(leaves, injected=known.lookups(leaves))
     if settings.injected is None:

@@ -1,4 +1,4 @@
-"""What samples have shown of pipelines, per row of their source."""
+"""Profiles of pipelines from samples, per row of their source."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from thalweg.exec.tactics import Effort, Sample
 
 @dataclass(slots=True)
 class PipelineProfile:
-    """The last observations of a pipeline without caches. `rows` come an epoch, `left` vanish."""
+    """The last observations of a pipeline without caches. `rows` arrive in an epoch, `left`
+    vanish."""
 
     rows: Recent
     left: Recent
@@ -59,7 +60,7 @@ class PipelineProfile:
 
 @dataclass(slots=True)
 class UpkeepProfile:
-    """The last observations of a pipeline that would keep a cache up."""
+    """The last observations of a pipeline that would maintain a cache."""
 
     looked_up: Recent = field(default_factory=Recent)
     made: Recent = field(default_factory=Recent)
@@ -74,5 +75,5 @@ class UpkeepProfile:
             recent.add(count / effort.rows, SAMPLE_OBSERVATIONS)
 
     def spent(self, costs: JoinCosts) -> float:
-        """What a row costs."""
+        """The cost of a row."""
         return costs.probe * self.looked_up.mean + costs.made * self.made.mean

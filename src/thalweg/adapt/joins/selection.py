@@ -1,7 +1,7 @@
-"""Which candidates to use, given what they save and cost.
+"""Selection of candidates, given their benefit and cost.
 
-Without sharing the best set is found tree by tree; with it the problem is NP-hard, so a search
-serves as long as candidates are few, and a greedy cover beyond. All leave out what brings nothing,
+Without sharing the best set is found tree by tree; with it the problem is NP-hard, so there is a
+search while candidates are few, and a greedy cover beyond. All leave out caches without benefit,
 and return caches that can be in use together.
 """
 
@@ -67,7 +67,7 @@ def _is_forest(candidates: Sequence[Segment], e: Estimates) -> bool:
 
 
 def _best_of(candidates: Sequence[Segment], e: Estimates) -> tuple[float, Chosen]:
-    """The most that a forest brings, and by which caches."""
+    """The largest benefit of a forest, and the caches that give it."""
     total, chosen = 0.0, Chosen()
     for root in candidates:
         if any(root.within(s) for s in candidates):
@@ -92,8 +92,8 @@ def exhaustive(candidates: Iterable[Segment], e: Estimates) -> Chosen:
 
 
 class _Search:
-    """Takes or leaves one candidate after another, and turns back where even all that are left,
-    free of upkeep, could not better what was found."""
+    """Depth-first search that takes or leaves one candidate after another, and prunes where even
+    all that are left, free of upkeep, could not improve on the best set."""
 
     def __init__(self, candidates: Sequence[Segment], e: Estimates) -> None:
         self.best: tuple[int, ...] = ()
@@ -126,8 +126,8 @@ class _Search:
 
 def greedy(candidates: Iterable[Segment], e: Estimates) -> Chosen:
     """A good set, by weighted set cover: every operator has to be covered, by itself or by a cache
-    for some of the pipelines that share it. Again and again what costs least per newly covered
-    operator is taken; what a cache contains it replaces, and its price is lower by theirs."""
+    for some of the pipelines that share it. The cheapest step per newly covered operator is taken
+    repeatedly; a cache replaces those it contains, and its price is lower by theirs."""
     groups = _groups(_worthy(candidates, e))
     cover = _Cover(e)
     while (step := _best_step(cover, groups)) is not None:
@@ -168,8 +168,8 @@ class _Cover:
         )
 
     def rank_of(self, step: _Cover) -> float:
-        """What a step costs per newly covered operator; first come those that cover no less and
-        cost less."""
+        """The cost of a step per newly covered operator; steps that cover no less at less cost are
+        first."""
         gain = len(step.covered) - len(self.covered)
         if gain:
             return (step.price - self.price) / gain

@@ -1,7 +1,7 @@
-"""What tasks have seen of one join: how fast rows come, what its pipelines and caches are like.
+"""Observations of one join by its tasks: rates of rows, profiles of its pipelines and caches.
 
-Pipelines are profiled as if nothing were cached; from that come the rates and costs of their
-operators, and how often a cache would miss. Caches that are in use are watched as they are.
+Pipelines are profiled as if nothing were cached; from that follow the rates and costs of their
+operators, and how often a cache would miss. Caches that are in use are observed as they are.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from thalweg.exec.tactics import JoinSeen
 from thalweg.plan.pipeline import Pipeline
 
 Upkeep = Mapping[Segment, tuple[Pipeline, ...]]
-"""By candidate the pipelines that would keep it up, if its changes do not come by."""
+"""By candidate the pipelines that would maintain it, if normal processing does not produce its
+changes."""
 
 
 class JoinStatistics:
@@ -39,9 +40,9 @@ class JoinStatistics:
         self.pace = Pace(timed)
         self.epochs = 0
         self.samples = 0
-        """Of the last epoch."""
+        """The number of samples of the last epoch."""
         self.bytes: dict[Shared, int] = {}
-        """What each cache in use holds."""
+        """The bytes that each cache in use holds."""
         self._costs = costs
         self._on_trial = on_trial
         self._orders = orders
@@ -52,7 +53,7 @@ class JoinStatistics:
         self._missed: dict[Segment, Recent] = {}
         self._used: Mapping[Segment, int] = {}
 
-    # -- what is asked about -----------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------
 
     @property
     def asked(self) -> list[Segment]:
@@ -61,29 +62,30 @@ class JoinStatistics:
 
     @property
     def apart(self) -> dict[tuple[Leaves, int], Pipeline]:
-        """What would keep up the candidates that need it, by what is cached and whose rows come."""
+        """The separate pipelines of the candidates that need them, by cached leaves and changing
+        leaf."""
         return {(s.leaves, p.leaf): p for s, apart in self._upkeep.items() for p in apart}
 
     def consider(self, candidates: Collection[Segment], upkeep: Upkeep) -> None:
-        """From now on these could be cached."""
+        """Set the candidates."""
         self._distinct = {s: self._distinct.get(s, NewKeyShare()) for s in candidates}
         self._upkeep = upkeep
 
     def reorder(self, orders: Mapping[int, tuple[int, ...]]) -> None:
-        """Pipelines are in another order: what was seen of these says nothing any more."""
+        """Discard observations of pipelines whose order has changed."""
         for leaf in orders:
             if orders[leaf] != self._orders[leaf]:
                 self._profiles[leaf] = PipelineProfile.of(len(orders[leaf]))
         self._orders = orders
 
     def use(self, used: Mapping[Segment, int]) -> None:
-        """These caches are in use, by their numbers in the plan."""
+        """Set the caches in use, by their numbers in the plan."""
         self._used = used
         self._missed = {s: m for s, m in self._missed.items() if s in used}
         shared = {s.shared for s in used}
         self.bytes = {s: n for s, n in self.bytes.items() if s in shared}
 
-    # -- what is seen ------------------------------------------------------------------------
+    # -- observations ------------------------------------------------------------------------
 
     def observe(self, seen: Sequence[JoinSeen]) -> Change | None:
         """What the tasks of an epoch have seen; how fast rows come, if that is not what it was."""
@@ -119,7 +121,7 @@ class JoinStatistics:
                     missed.add(cache.fills / cache.lookups)
                 self.bytes[segment.shared] = cache.bytes
 
-    # -- what follows ------------------------------------------------------------------------
+    # -- estimates ---------------------------------------------------------------------------
 
     @property
     def evidence(self) -> int:
@@ -131,7 +133,7 @@ class JoinStatistics:
         return list(self._profiles)
 
     def keys_of(self, segment: Segment) -> float:
-        """How many keys a cache would be asked for."""
+        """The number of distinct keys a cache would be probed with."""
         return self._distinct[segment].entries()
 
     def estimates(self) -> Estimates | None:
@@ -153,7 +155,7 @@ class JoinStatistics:
         return replace(found, caches=known, apart=told)
 
     def _kept_up(self, segment: Segment) -> Apart | None:
-        """What the pipelines apart of a cache bring and take an epoch; None if it is not known."""
+        """The rate and cost of a cache's separate pipelines per epoch; None if it is not known."""
         deltas = spent = 0.0
         for pipeline in self._upkeep[segment]:
             profile = self._apart.get((segment.leaves, pipeline.leaf))
@@ -169,7 +171,7 @@ class JoinStatistics:
         if segment in self._used and missed is not None and missed.full:
             miss = missed.mean
         else:
-            # what is asked for again when it vanishes has been asked for before
+            # a key looked up when its row vanishes has been looked up before
             miss = self._distinct[segment].miss_probability() / e.passes_of(segment.pipeline)
         asked = e.asked(segment)
         if not asked:  # then nothing can miss either

@@ -1,4 +1,4 @@
-"""Joins as trees of kept subresults, where a query asks for one (`joins = 'xjoin'`).
+"""Joins as trees of kept subresults, where a query requests one (`joins = 'xjoin'`).
 
 The tree is the first that keys allow, and stays: it is the only candidate, and nothing is observed
 for it.

@@ -1,4 +1,4 @@
-"""Whether a change of caches has paid."""
+"""The trial of a change of caches: whether it has paid."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Caches = tuple[Segment, ...]
 
 
 class CacheTrial(Trial[Caches]):
-    """What a row takes in the best of some epochs after a change, when new caches have become warm,
-    against the best of as many before it, moved as far as the profile says that what was before
-    would have moved. The best: a busy machine makes epochs longer, never shorter. Nothing is
-    compared where rows did not take about the same before: then other things were changing as well,
-    as they do while windows fill; nor where time is not what counts (`timed`)."""
+    """The cost of a row in the best of some epochs after a change, when new caches are warm,
+    compared with the best of as many before it, scaled by the change of the statistics. The best: a
+    busy machine makes epochs longer, never shorter. Nothing is compared where epochs before varied
+    widely: then other things were changing as well, as they do while windows fill; nor where costs
+    are not times (`timed`)."""
 
     def __init__(self, timed: bool = True) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class CacheTrial(Trial[Caches]):
         self._cold = 0
 
     def saw(self, seen: Sequence[JoinSeen]) -> None:
-        """The tasks of one epoch."""
+        """Record the tasks of one epoch."""
         rows = sum(sum(one.rows.values()) + sum(one.left.values()) for one in seen)
         if not rows:
             return

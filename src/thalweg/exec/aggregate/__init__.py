@@ -1,2 +1,2 @@
-"""GROUP BY: the groups that changes of rows touch, revisions of their rows, and the state of
-groups, kept as packs."""
+"""GROUP BY: the groups that changes of rows touch, revisions of their rows, and group state stored
+as packs."""

@@ -32,10 +32,10 @@ from thalweg.plan.types import DATE
 
 @dataclass(slots=True)
 class Revisions:
-    """Per (group, instant): the group's row after it, where there is one (`has`), whether it
-    had one before (`had`), and whether the two are the same.
+    """Per (group, instant): whether the group has a row after it (`has`), whether it had one before
+    (`had`), and whether the two are the same.
 
-    `versions` are the aggregates' values: of the groups' stored states, then of every run.
+    `versions` are the aggregates' values: first of the groups' stored states, then of every run.
     """
 
     new: Frame
@@ -69,12 +69,12 @@ def aggregate(
     packs: Sequence[StatePack],
     start: int | None,
 ) -> GroupResult:
-    """Apply the changes; `start` is the instant at which a global aggregate comes into being,
-    when it lies in this epoch."""
+    """Apply the changes; `start` is the instant at which a global aggregate begins to exist, when
+    it lies in this epoch."""
     keys, arguments, changes = _evaluated(ctx, grouping, changes)
     weight, ts, ends = changes.signs, changes.ts, changes.ends
     if not grouping.keys and start is not None:
-        # an event without weight makes the one group appear even over nothing
+        # an event without weight makes the one group appear even over an empty input
         weight, ts = np.append(weight, np.int8(0)), np.append(ts, start)
         ends = None if ends is None else np.append(ends, start)
         arguments = [tuple(concat([v, nulls(v.type, 1)]) for v in own) for own in arguments]
@@ -97,7 +97,7 @@ def aggregate(
 
 
 def _closing_instants(grouping: Grouping, keys: list[Vector], runs: Runs) -> Ints:
-    """When each group is complete; a group without time (NULL) never is."""
+    """The instant at which each group is complete; a group without time (NULL) never is."""
     assert grouping.closing is not None
     place = [k.name for k in grouping.keys].index(grouping.closing.key)
     values = keys[place].take(runs.example)
@@ -122,7 +122,7 @@ _DAY = 86_400_000_000
 def _evaluated(
     ctx: TaskContext, grouping: Grouping, changes: Changes
 ) -> tuple[list[Vector], list[Arguments], Changes]:
-    """Keys and arguments per change; rows on which one of them errs are rejected."""
+    """Keys and arguments per change; rows on which evaluating one of them fails are rejected."""
     frame = changes.frame
     named = [(k.name, k.expr) for k in grouping.keys]
     named += [(str(e), e) for a in grouping.aggregates for e in a.call.arguments]
@@ -140,7 +140,7 @@ def _evaluated(
 
 
 def normalized(vector: Vector) -> Vector:
-    """Group keys show one zero and one NaN."""
+    """Group keys normalised to one zero and one NaN."""
     if not vector.type.is_float:
         return vector
     data = np.asarray(vector.data) + 0.0
@@ -208,7 +208,7 @@ def _revisions(
 
 
 def _repeats(versions: Vector, heads: Ints, groups: int) -> Mask:
-    """Which runs leave the value as it was."""
+    """Which runs leave the aggregate's value unchanged."""
     if not isinstance(versions.data, np.ndarray):
         old = _before(versions, heads, groups)
         return same_rows([old], [_tail(versions, groups)], len(versions) - groups)
@@ -224,7 +224,8 @@ def _repeats(versions: Vector, heads: Ints, groups: int) -> Mask:
 
 
 def _like_before(array: Any, heads: Ints, groups: int) -> Mask:
-    """Where the entry of a run equals the one before, without laying the two side by side."""
+    """Whether each run's entry equals the one before it, without materialising the two side by
+    side."""
     same = np.empty(len(array) - groups, np.bool_)
     np.equal(array[groups + 1 :], array[groups:-1], out=same[1:])
     same[heads] = array[groups + heads] == array[:groups]
@@ -232,7 +233,8 @@ def _like_before(array: Any, heads: Ints, groups: int) -> Mask:
 
 
 def _there(grouping: Grouping, counts: Ints, loaded: Loaded, groups: int) -> Mask:
-    """Which versions are rows: those of groups with members; a global aggregate always is one."""
+    """Which versions are rows: those of groups that have input rows; a global aggregate always is
+    one."""
     if grouping.keys:
         return counts > 0
     there = np.ones(len(counts), np.bool_)

@@ -1,7 +1,7 @@
 """Aggregate state on disk: one row per group, newest pack wins.
 
-An epoch writes only the groups it touched. A look-up asks packs from the newest to the oldest and
-stops at the first that knows the group, so cost follows the change, not the state.
+An epoch writes only the groups it touched. A look-up searches packs from the newest to the oldest
+and stops at the first that holds the group, so cost follows the change, not the state.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _attach_side(
     name: str,
     types: tuple[DataType, ...],
 ) -> None:
-    """Side rows of several packs are laid end to end; the groups' pointers move with them."""
+    """Lay the side rows of several packs end to end and shift the groups' pointers accordingly."""
     side = _load_side(ctx.cache.open(name).table, types)
     columns[f"{prefix}begin"] = columns[f"{prefix}begin"] + sum(len(p.tags) for p in parts)
     parts.append(side)
@@ -103,7 +103,7 @@ def _load_side(table: pa.Table, types: tuple[DataType, ...]) -> Side:
 
 
 def _stacked(parts: list[Columns], total: int) -> Columns:
-    """State rows of several packs as one; a column that a pack lacks is zero there."""
+    """State rows of several packs as one table; a column that a pack lacks is zero there."""
     types = {n: column.dtype for part in parts for n, column in part.items()}
     out: Columns = {}
     for name, dtype in types.items():

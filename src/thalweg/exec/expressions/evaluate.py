@@ -1,7 +1,8 @@
-"""Evaluate bound expressions over columns. Nothing a row contains raises: errors stay in its row.
+"""Evaluation of bound expressions over columns. No value in a row raises: an error stays in its
+row.
 
-`x AND y` is false if either side is, whatever the other does, and OR dually; CASE, IF and COALESCE
-look only at what they need; everywhere else an error in an argument is an error of the result.
+`x AND y` is false if either side is, even if the other fails, and OR dually; CASE, IF and COALESCE
+evaluate only what they need; everywhere else an error in an argument is an error of the result.
 """
 
 from __future__ import annotations
@@ -83,14 +84,14 @@ class Sliced(Mapping[str, Vector]):
 
 
 class Taken(Mapping[str, Vector]):
-    """Some rows of some columns, gathered when first asked for."""
+    """A selection of rows of some columns, gathered on first access."""
 
     def __init__(self, columns: Mapping[str, Vector], rows: npt.NDArray[np.int64]) -> None:
         self._columns = columns
         self._rows = rows
         self._cache: dict[str, Vector] = {}
         self.seconds = 0.0
-        """What gathering has taken so far."""
+        """Seconds spent on gathering so far."""
 
     def __getitem__(self, name: str) -> Vector:
         if name not in self._cache:

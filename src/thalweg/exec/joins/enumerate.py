@@ -18,7 +18,8 @@ from thalweg.store import native
 
 
 class Output:
-    """Results on their way: per node the row that each of them has there (None: result i row i)."""
+    """Results under construction: per node the row that each result has there (None: result i row
+    i)."""
 
     def __init__(self, ctx: TaskContext, root: Node) -> None:
         self.ctx = ctx
@@ -31,8 +32,8 @@ class Output:
         return self._length
 
     def attach(self, node: Node) -> bool:
-        """Every result so far with every child of its row in the node's parent; whether these were
-        the children themselves, as there are no others."""
+        """Extend every result by every child of its row in the node's parent; returns whether these
+        were exactly the node's rows, as there are no others."""
         assert node.parent is not None
         if len(self._at) == 1:  # every row of the source is here once
             alive = node.usable()
@@ -50,7 +51,7 @@ class Output:
         return False
 
     def append(self, node: Node, which: Ints) -> None:
-        """Row i of a node belongs to the result `which[i]`."""
+        """Append a node, whose row i belongs to the result `which[i]`."""
         self._take(which)
         self._at[node] = None
 

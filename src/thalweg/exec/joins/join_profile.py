@@ -1,4 +1,5 @@
-"""Profiling a join: some rows go through a pipeline leaf by leaf, as if nothing were cached."""
+"""Profiling of a join: sample rows go through a pipeline leaf by leaf, as if nothing were
+cached."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from thalweg.store.hashing import Hashes, hash_columns
 
 
 def profile(run: TwoPhases, tactic: JoinTactic, seen: JoinSeen) -> None:
-    """Take down what a pipeline, given without subresults, does to the first rows of its source.
-    `run` is over all of them."""
+    """Record what a pipeline, given without subresults, does to the first rows of its source. `run`
+    is over all of them."""
     leaf, rows = run.pipeline.leaf, len(run.changes)
     seen.rows[leaf] = seen.rows.get(leaf, 0) + rows
     if leaf not in tactic.leaves or not rows:
@@ -31,7 +32,7 @@ def profile(run: TwoPhases, tactic: JoinTactic, seen: JoinSeen) -> None:
 
 
 def _through(run: TwoPhases, tactic: JoinTactic, chosen: Ints, seen: JoinSeen) -> None:
-    """Some rows through the pipeline, and through those that would keep caches up."""
+    """Run some rows through the pipeline, and through those that would maintain caches."""
     leaf = run.pipeline.leaf
     watch = _Watch({n: k for n, k in enumerate(tactic.keys) if k[0] == leaf and k[1]})
     seen.samples[leaf] = _sample(run.sampled(chosen), run.sampled(chosen), watch)
@@ -43,8 +44,8 @@ def _through(run: TwoPhases, tactic: JoinTactic, chosen: Ints, seen: JoinSeen) -
 
 
 def _sample(plain: TwoPhases, factorised: TwoPhases, watch: _Watch) -> Sample:
-    """How many tuples there are after each operator, as a cache would see them; and what it takes
-    to get there, which is less where partners of one row are not multiplied on the way."""
+    """The number of tuples after each operator, as a cache would see them, and the cost of
+    computing them, which is less where partners of one row are not multiplied on the way."""
     plain.results(plain.wanted, watch)
     return Sample(tuple(watch.handled), _effort(factorised))
 
@@ -64,7 +65,7 @@ _MOST_SHARE = 0.1  # however few rows there are, most of them are not profiled
 
 
 def _first_in_time(changes: Changes, count: int) -> Ints:
-    """Neighbours in time: keys that come again soon are seen together."""
+    """Rows adjacent in time, so that keys that recur soon are seen together."""
     if len(changes) > count:
         some = np.argpartition(changes.ts, count)[:count]
         return some[np.argsort(changes.ts[some], kind="stable")]
@@ -72,7 +73,7 @@ def _first_in_time(changes: Changes, count: int) -> Ints:
 
 
 class _Watch:
-    """Called before each operator of a pipeline, and after the last."""
+    """Records the number of tuples and the wanted keys before each operator, and after the last."""
 
     def __init__(self, wanted: dict[int, tuple[int, int, tuple[str, ...]]]) -> None:
         self.keys: dict[int, Hashes] = {}

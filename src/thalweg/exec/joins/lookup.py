@@ -1,4 +1,5 @@
-"""What a probe found, before anything is fetched: who has a partner, and where the partners are."""
+"""The result of a probe before any row is fetched: which needles have partners, and where these
+are."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from thalweg.store.packs import Key
 
 
 class Found(Protocol):
-    """Partners of needles. `hit` says which needles have any."""
+    """Partners of needles. `hit` marks the needles that have any."""
 
     @property
     def hit(self) -> Mask: ...
@@ -30,7 +31,7 @@ class Found(Protocol):
 
 @runtime_checkable
 class Finder(Protocol):
-    """Something that finds without fetching by itself."""
+    """A leaf that can be probed without fetching rows."""
 
     def find(
         self, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]
@@ -38,7 +39,7 @@ class Finder(Protocol):
 
 
 class Unit(Protocol):
-    """What a probe meets: a leaf or a subresult."""
+    """The target of a probe: a leaf or a subresult."""
 
     def probe(
         self, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]
@@ -47,7 +48,7 @@ class Unit(Protocol):
 
 
 def find(leaf: Unit, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]) -> Found:
-    """Look needles up in a leaf. Rows in packs are not touched until somebody asks for them."""
+    """Look needles up in a leaf. Rows in packs are read only when they are requested."""
     if isinstance(leaf, Finder):
         return leaf.find(needles, key, want_ends, columns)
     if isinstance(leaf, TimeLeaf):
@@ -57,7 +58,7 @@ def find(leaf: Unit, needles: Needles, key: Key, want_ends: bool, columns: froze
 
 
 class _AtHand:
-    """Partners whose columns are known already."""
+    """Partners whose columns are in memory already."""
 
     def __init__(self, matches: Matches, needles: int) -> None:
         self._matches = matches
@@ -75,7 +76,8 @@ class _AtHand:
 
 @dataclass(slots=True)
 class _Ranges:
-    """Per needle with partners in one pack where they begin in its view, and how many they are."""
+    """Per needle with partners in one pack, the first position in its view and the number of
+    partners."""
 
     view: View
     needle: Ints

@@ -1,9 +1,9 @@
 """The n-way join: one pipeline per input that changes.
 
-A row that appears (or vanishes) probes the other windows in pipeline order; what remains at the
-end are results that appear (or vanish) with it. Each result belongs to exactly one such row, so
-it is made once however the log is cut into epochs. On their way through the pipelines of its
-members, a subresult's own changes come by.
+A row that appears (or vanishes) probes the other windows in pipeline order; the remaining tuples
+are results that appear (or vanish) with it. Each result belongs to exactly one such row, so it is
+made once however the log is cut into epochs. The changes of a subresult are tapped from the
+pipelines of its members.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Joined:
         return self._judged(concat_changes(parts, self.schema), note_rejects=False)
 
     def settle(self) -> None:
-        """The epoch is over: subresults keep what they have learned."""
+        """End the epoch: store what subresults have learned."""
         for n, reader in enumerate(self._readers):
             self._seen.caches[n] = reader.settle()
         if self._readers:
@@ -100,7 +100,8 @@ class Joined:
     # -- pipelines ---------------------------------------------------------------------------
 
     def _advanced(self, leaf: int, past: int | None = None) -> Flow:
-        """The arrivals of a leaf on their way: as far as they change a subresult, or to the end."""
+        """The arrivals of a leaf after part of its pipeline: up to the stage that changes the
+        subresult `past`, or all of it."""
         flow = self._flows.get(leaf)
         if flow is None:
             pipeline = next(p for p in self.pipelines if p.leaf == leaf)
@@ -118,7 +119,7 @@ class Joined:
         return flow
 
     def _source(self, leaf: int) -> Changes:
-        """The arrivals of a leaf, asked for once."""
+        """The arrivals of a leaf, read once."""
         if leaf not in self._sources:
             self._sources[leaf] = self.leaves[leaf].arrivals()
             if not self._want_ends:
@@ -126,7 +127,7 @@ class Joined:
         return self._sources[leaf]
 
     def _profile(self, leaf: int, changes: Changes) -> None:
-        """Where there are, or may be, subresults: what the pipeline does without them."""
+        """Profile the pipeline without subresults, where there are or may be any."""
         order = self._order_tactic(leaf) if self._readers else None
         if (self._tactic is None and order is None) or not len(changes):
             return
@@ -176,7 +177,7 @@ class Joined:
         return run.results(self._used_above if last else wanted)
 
     def _wanted(self, pipeline: Pipeline) -> frozenset[str]:
-        """Columns that anybody looks at on the way of a pipeline or after it."""
+        """Columns that are read within a pipeline or after it."""
         found = self._used_above | _used_by(pipeline)
         for reader in self._readers:
             if pipeline.leaf in reader.subresult.members:
@@ -184,7 +185,8 @@ class Joined:
         return found
 
     def _judged(self, changes: Changes, *, note_rejects: bool) -> Changes:
-        """Predicates that may raise, asked of whole results only."""
+        """Results filtered by predicates that may raise, which are evaluated on whole results
+        only."""
         if not self.block.top or not len(changes):
             return changes
         judged = judge(self.block.top, changes.frame.columns, len(changes), self.ctx)
@@ -224,7 +226,7 @@ class Joined:
         return run.results(names)
 
     def _all(self, subresult: Subresult, members: dict[int, Referable]) -> Combinations:
-        """A whole subresult as it was when the epoch began."""
+        """The whole content of a subresult as of the beginning of the epoch."""
         names = tracks_of(self.block, subresult) | frozenset(subresult.key)
         first = members[subresult.fill.leaf]
         rows = self._filled(subresult.fill, first.standing(self.ctx.since - 1), names)
@@ -254,7 +256,8 @@ class Joined:
         return Combinations.joined(found, subresult.members)
 
     def _apart(self, pipeline: Pipeline, subresult: Subresult) -> Changes:
-        """What the arrivals of one member bring, where their own way does not show it."""
+        """Changes caused by the arrivals of one member, where its own pipeline does not show
+        them."""
         names = tracks_of(self.block, subresult) | frozenset(subresult.key)
         rows = self._source(pipeline.leaf)
         wanted = names | _used_by(pipeline)
@@ -265,7 +268,7 @@ class Joined:
 
 
 def _used_above(block: Block) -> frozenset[str]:
-    """Columns that somebody looks at after the join."""
+    """Columns that are read after the join."""
     exprs = [p.expr for p in block.top]
     if block.grouping is not None:
         exprs += [k.expr for k in block.grouping.keys]
@@ -276,7 +279,7 @@ def _used_above(block: Block) -> frozenset[str]:
 
 
 def _used_by(pipeline: Pipeline) -> frozenset[str]:
-    """Columns that the steps of a pipeline look at."""
+    """Columns that the steps of a pipeline read."""
     found = {c for p in pipeline.probes for c in p.source}
     for probe in pipeline.probes:
         for predicate in (*probe.residual, *probe.verify):

@@ -1,4 +1,4 @@
-"""Drop probing under the eyes of a tactic: what each leaf drops, and what asking it takes."""
+"""Drop probing observed by a tactic: how many rows each leaf drops, and what probing it costs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def watched(run: TwoPhases, tactic: PipelineTactic) -> Observation:
 
 
 def sampled(run: TwoPhases, tactic: PipelineTactic) -> Observation | None:
-    """What a pipeline would do to a sample of its rows, where it is not run leaf by leaf itself."""
+    """Observe what a pipeline would do to a sample of its rows, where it is not run leaf by leaf
+    itself."""
     probes, numbers = run.pipeline.probes, _numbers(run)
     sample = tactic.among(len(run.changes))
     if not len(sample):

@@ -1,5 +1,5 @@
-"""The look-up of rows in a table: LEFT, SEMI and ANTI. Every row knows at once whether it has
-partners."""
+"""The look-up of rows in a table: LEFT, SEMI and ANTI. For every row it is known at once whether it
+has partners."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def look_up(
     departing: bool,
     schema: Schema,
 ) -> Changes:
-    """`schema` are the columns that are wanted of the result."""
+    """Look rows up; `schema` lists the columns wanted of the result."""
     (probe,) = pipeline.probes
     keyed = np.flatnonzero(has_keys(changes.frame, probe.source))
     rows = changes.take(keyed)

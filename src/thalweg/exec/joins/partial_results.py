@@ -1,7 +1,8 @@
 """Partial results as a tree: rows of one leaf, each under the row it was found for.
 
-Siblings are never multiplied here. A row without a partner somewhere below it dies, and with it,
-upwards, every row that is left without children; what survives is in a result, as far as keys say.
+Siblings are never multiplied here. A row without a partner at some node below it is dropped, and,
+upwards, every row that is left without children; each remaining row is part of a result, as far as
+keys tell.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from thalweg.store.hashing import Hashes
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """`instants` are those of the source's rows; `up` is the parent's row of each."""
+    """One leaf's rows in the tree. `instants` are those of the source's rows; `up` is the parent's
+    row of each."""
 
     frame: Frame
     instants: Ints
@@ -34,7 +36,7 @@ class Node:
         self.alive = np.ones(len(self.instants), np.bool_)
 
     def usable(self) -> Mask:
-        """Rows that are alive, as are those above them."""
+        """Rows that are alive and whose ancestors are."""
         return self.alive if self.parent is None else self.alive & self.parent.usable()[self.up]
 
     def keyed(self, source: tuple[str, ...]) -> tuple[Ints, Hashes]:
@@ -50,7 +52,7 @@ class Node:
         return rows, hashes
 
     def keep(self, rows: Ints) -> None:
-        """All but these die, and rows above that are left without children."""
+        """Drop all other rows, and ancestors that are left without children."""
         kept = np.zeros(len(self.alive), np.bool_)
         kept[rows] = True
         self.alive &= kept
@@ -62,7 +64,8 @@ class Node:
         return rows if self.parent is None else self.parent.sources(self.up[rows])
 
     def children(self) -> tuple[Ints, Ints, Ints]:
-        """Per row of the parent where its living children begin in the third, and how many."""
+        """Per row of the parent where its living children begin in the third array, and how many
+        they are."""
         assert self.parent is not None
         rows = np.flatnonzero(self.usable())
         return native.grouped(self.up[rows], rows, len(self.parent.alive))  # type: ignore[no-any-return]

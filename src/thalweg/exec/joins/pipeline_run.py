@@ -1,9 +1,10 @@
 """One pipeline in two phases: drop probing, then output generation.
 
 *Drop probing* looks every row up in the other leaves in pipeline order and stops at the first where
-it has no partner. Nothing is fetched or multiplied meanwhile, except that a leaf which others hang
-on is expanded along that path. *Output generation* enumerates the results of the rows that are
-left. The order of a pipeline changes how much is looked up in the first phase, and nothing else.
+it has no partner. Nothing is fetched or multiplied meanwhile, except that a leaf on which other
+leaves depend is expanded along that path. *Output generation* enumerates the results of the
+remaining rows. The order of a pipeline changes the number of look-ups in the first phase, and
+nothing else.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from thalweg.store.hashing import Hashes
 
 @dataclass(slots=True)
 class Work:
-    """Rows that were looked up in a unit, and tuples made of what was found."""
+    """Counts of rows looked up in a unit, and of tuples made from the matches."""
 
     looked_up: int = 0
     made: int = 0
@@ -40,7 +41,7 @@ class Work:
 
 @dataclass(slots=True)
 class _Lookup:
-    """What a probe found for the rows of its parent; needle i stands for row `rows[i]`."""
+    """The result of a probe for the rows of its parent; needle i stands for row `rows[i]`."""
 
     parent: Node
     rows: Ints
@@ -48,9 +49,9 @@ class _Lookup:
 
 
 class TwoPhases:
-    """Probes of one pipeline over one set of changes. `wanted` are the columns that anybody looks
-    at; `at_hand` are leaves whose columns the changes have already. `source` is the place in FROM
-    that decides which of the changes at an instant they meet, if not that of the leaf."""
+    """Probes of one pipeline over one set of changes. `wanted` are the columns that are read;
+    `at_hand` are leaves whose columns the changes have already. `source` is the place in FROM that
+    decides which of the changes at an instant they meet, if not that of the leaf."""
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class TwoPhases:
 
     @property
     def left(self) -> int:
-        """How many rows of the source may still have results."""
+        """The number of rows of the source that may still have results."""
         return int(np.count_nonzero(self.root.alive))
 
     def sampled(self, rows: Ints, other: Pipeline | None = None) -> TwoPhases:
@@ -104,7 +105,7 @@ class TwoPhases:
                 self.drop(probe)
 
     def drop(self, probe: Probe) -> None:
-        """Rows that have no partner in a leaf are out."""
+        """Drop rows that have no partner in a leaf."""
         if probe.check is not None:
             looked = self._look_up(probe)
             looked.parent.keep(looked.rows[looked.found.hit])
@@ -143,7 +144,7 @@ class TwoPhases:
         return Needles(hashes, instants[rows], self.departing, self.source, values)
 
     def _expanded(self, leaf: int) -> Node:
-        """The rows of a leaf, fetched for the rows above them that are still alive."""
+        """The rows of a leaf, fetched for the parent rows that are still alive."""
         leaf = self._unit_of.get(leaf, leaf)
         if leaf in self._nodes:
             return self._nodes[leaf]
@@ -164,7 +165,7 @@ class TwoPhases:
         return node
 
     def _local(self, probe: Probe) -> tuple[Predicate, ...]:
-        """Predicates that speak of a leaf and the one it hangs on alone."""
+        """Predicates that reference only a leaf and the one it depends on."""
         assert probe.check is not None
         known = {f.name for f in self.block.unit(probe.leaf).fields}
         known |= set(self._expanded(probe.check.parent).frame.columns)
@@ -188,8 +189,8 @@ class TwoPhases:
     def results(
         self, names: frozenset[str], watch: Callable[[int, Output], None] | None = None
     ) -> Changes:
-        """Everything that the rows that are left take part in. `watch` is shown what there is
-        before each probe, and after the last."""
+        """All results of the remaining rows. `watch` is called with the tuples before each probe,
+        and after the last."""
         out = Output(self.ctx, self.root)
         for place, probe in enumerate(self.pipeline.probes):
             if watch is not None:

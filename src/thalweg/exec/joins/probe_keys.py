@@ -1,4 +1,4 @@
-"""Keys of rows that are to be looked up."""
+"""Keys of the rows of a probe."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def keyed_rows(
     frame: Frame, instants: Ints, among: Mask | None, source: tuple[str, ...]
 ) -> tuple[Ints, Hashes]:
     """Rows that may have a partner (NULL joins nothing) with the hashes of their keys, in an order
-    that makes looking them up a merge where that pays."""
+    that makes the look-up a merge where that pays."""
     usable = has_keys(frame, source)
     rows = np.flatnonzero(usable if among is None else usable & among)
     hashes = hash_columns([frame.columns[c].take(rows).to_arrow() for c in source], len(rows))
@@ -36,7 +36,8 @@ def has_keys(frame: Frame, source: tuple[str, ...]) -> Mask:
 
 
 def _helpful_order(hashes: Hashes, ts: Ints) -> Ints | None:
-    """Sorted needles turn random look-ups into a merge; runs that are sorted already are left."""
+    """Sort needles, so that random look-ups become a merge; runs that are sorted already are
+    left."""
     if len(hashes) < _SORT_NEEDLES:
         return None
     falls = int(np.count_nonzero(hashes[1:] < hashes[:-1]))

@@ -1,4 +1,4 @@
-"""A pipeline in stages: what is joined after each is what changes in some subresult."""
+"""A pipeline in stages: what is joined after each stage is the change of some subresult."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from thalweg.plan.relations.block import Block
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Probes, and the subresults that hear of what is left after them."""
+    """Probes, and the subresults that are told of the tuples left after them."""
 
     probes: tuple[Probe, ...]
     taps: tuple[int, ...]
@@ -36,7 +36,7 @@ def _kept_up(subresult: Subresult, leaf: int) -> bool:
 
 
 def _joined_after(block: Block, pipeline: Pipeline, members: set[int]) -> int:
-    """After how many probes just these leaves are joined."""
+    """The number of probes after which exactly these leaves are joined."""
     joined = {pipeline.leaf}
     for place, probe in enumerate(pipeline.probes, 1):
         joined |= set(leaves_of(block, probe))
@@ -53,7 +53,7 @@ def leaves_of(block: Block, probe: Probe) -> tuple[int, ...]:
 
 @dataclass(slots=True)
 class Flow:
-    """Rows on their way through a pipeline: what they have become, and what is ahead."""
+    """Rows partway through a pipeline: the present tuples and the stages ahead."""
 
     pipeline: Pipeline
     ahead: list[Stage]

@@ -1,4 +1,4 @@
 """The inputs of a join, one kind per file: time windows, windows over the order of rows, tables and
-their versions, subqueries. Each says which rows appear and vanish in an epoch, and which rows
-with a key are there at an instant; beside them are the views of packs they read and references
+their versions, subqueries. Each gives the rows that appear and vanish in an epoch, and the rows
+with a key that are valid at an instant; beside them are the views of packs they read and references
 to their rows."""

@@ -74,7 +74,7 @@ class PackViews:
 
     def _looked_up(self, view: View) -> View:
         """Of a large pack with an index by columns that must equal constants, only the rows that
-        the index has for these: the others are not looked at."""
+        the index has for these; no other row is read."""
         found = find_by_constants(view.pack, self._constants)
         if found is None:
             return view
@@ -137,7 +137,7 @@ class PackViews:
 
 
 def _are_neighbours(rows: Ints) -> bool:
-    """Whether these positions follow one another: then nothing has to be copied."""
+    """Whether these positions are contiguous: then nothing has to be copied."""
     if not len(rows) or rows[-1] - rows[0] + 1 != len(rows):
         return False
     return bool((rows[1:] > rows[:-1]).all())
@@ -152,7 +152,8 @@ def with_tracks(
     pack: int | None,
     rows: Ints,
 ) -> Frame:
-    """Where rows of a numbered pack are and how long they live, as columns, if they are wanted."""
+    """Columns that identify rows of a numbered pack and give their lifetimes, if they are
+    wanted."""
     for track in TRACKS:
         name = leaf.full(track)
         if name in columns:

@@ -1,8 +1,8 @@
-"""Rows that are there for one instant, and must be members of other relations at it.
+"""Rows under [NOW] that must be members of other relations at their instant.
 
-Each row is judged once, when its instant is processed: predicates on the row itself and look-ups
-in the others are one conjunction. Rows of the epoch's last instant vanish in the next epoch, when
-the others have moved on: those that passed are kept until then.
+Each row is evaluated once, when its instant is processed: predicates on the row itself and look-ups
+in the other relations are one conjunction. Rows of the epoch's last instant vanish in the next
+epoch, when the other relations have advanced: those that passed are kept until then.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class InstantLeaf(KeptLeaf):
 
 
 class MemberQuestions(Questions):
-    """Looks memberships up, evaluates everything else."""
+    """Evaluates memberships by look-up, other predicates as usual."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """Lifetimes that later rows decide: of the last n rows, and of sessions.
 
-Rows come sorted into runs (one partition, one instant each); `ts` are their times in that order.
+Rows are sorted into runs (one partition, one instant each); `ts` are their times in that order.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from thalweg.instants import Ints
 
 
 def in_stream_order(runs: Runs, table: pa.Table, tie: Sequence[str]) -> Ints:
-    """The order of the runs, and among rows of one partition and instant that of the columns
-    `tie`, which is looked at only there."""
+    """Sort the runs, and rows of one partition and instant by the columns `tie`, which are read
+    only for those."""
     order = runs.order
     same = np.zeros(len(order), np.bool_)
     same[1:] = runs.run[1:] == runs.run[:-1]

@@ -1,10 +1,10 @@
 """Windows over the order of rows: the last n of a stream or of each partition, and sessions.
 
-How long a row stays is known from later rows (see `exec/leaves/order_lifetimes.py`). Within an
-epoch all rows below the frontier are there, so what happens before it is known. The window's
-content is hard state: a pack of the query's own, rewritten by each epoch, or a store that several
-queries share (see `exec/leaves/window_store.py`), which may reach further back than this window and
-be older: what has left the window by now has a lifetime that is over.
+The end of a row's lifetime is known from later rows (see `exec/leaves/order_lifetimes.py`). Within
+an epoch all rows below the frontier are present, so lifetimes that end before it are known. The
+window's content is hard state: a pack of the query's own, rewritten by each epoch, or a store that
+several queries share (see `exec/leaves/window_store.py`), which may reach further back than this
+window and be older: rows that have left the window by now have a lifetime that is over.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Sorted:
 class KeptLeaf:
     """A window over the order of rows, over the packs of a stream. Of these, rows before `since` do
     not count: by default those before the epoch, which are in the state if they are anywhere. With
-    `shared` the state is a store's."""
+    `shared` the state is that of a store."""
 
     refers_to_packs = False
 
@@ -87,7 +87,7 @@ class KeptLeaf:
     # -- content -----------------------------------------------------------------------------
 
     def _names(self) -> tuple[str, ...]:
-        """The stream's columns that are kept."""
+        """The stream's columns that are stored."""
         return self.leaf.stream_columns
 
     def _loaded(self, packs: Sequence[PackMeta], state: Sequence[PackMeta]) -> Content:
@@ -102,7 +102,8 @@ class KeptLeaf:
         return Content(found.table, starts, ends, stored)
 
     def _sorted(self, packs: Sequence[PackMeta], state: Sequence[PackMeta]) -> Sorted | None:
-        """All rows that may matter. Those of a store are sorted once for all who share them."""
+        """All rows that may matter. Those of a store are sorted once for all queries that share
+        it."""
         window = self.leaf.ordered_window
         by = tuple(map(self.leaf.bare, window.partition_by))
         arriving = [m for m in packs if m.max_ts >= self.since and m.min_ts < self.ctx.until]
@@ -169,7 +170,8 @@ class KeptLeaf:
         return np.flatnonzero(self._content.ends >= self.ctx.until)
 
     def _visible(self) -> tuple[Frame, Ints]:
-        """Rows that are ever in the window during the epoch and pass the filters above it."""
+        """Rows that are in the window at some instant of the epoch and pass the filters above
+        it."""
         content = self._content
         there = (content.ends > content.starts) & (content.starts < self.ctx.until)
         shown = np.flatnonzero(there & (content.ends >= self.ctx.since))
@@ -200,14 +202,14 @@ class KeptLeaf:
                 found[f.name] = Vector(BIGINT, track if track is rows else track[rows])
         return Frame(found, len(rows))
 
-    # -- what subresults ask -----------------------------------------------------------------
+    # -- references of subresults -----------------------------------------------------------
 
     def at(self, references: Ints, columns: frozenset[str]) -> Frame:
-        """The rows that references stand for: places in the content of this epoch."""
+        """The rows of references: places in the content of this epoch."""
         return self._columns(references, columns)
 
     def standing(self, instant: int) -> Changes:
-        """All rows that are there at an instant."""
+        """All rows that are valid at an instant."""
         content = self._content
         starts, ends = content.starts[self._kept], content.ends[self._kept]
         rows = np.flatnonzero((starts <= instant) & (ends > instant))
@@ -215,8 +217,8 @@ class KeptLeaf:
         return Changes(self._frame.take(rows), ts, np.ones(len(rows), np.int8))
 
     def follow(self, parts: Sequence[Combinations], member: int) -> bool:
-        """From ranks among the rows that the last epoch left to places in this content; rows whose
-        ends are known by now may end combinations sooner."""
+        """Translate ranks among the rows that the last epoch left to places in this content; rows
+        whose ends are known by now may end combinations sooner."""
         for part in parts:
             ranks = part.references[member]
             if len(ranks) and int(ranks.max()) >= len(self._content.stored):
@@ -227,16 +229,16 @@ class KeptLeaf:
         return True
 
     def leave(self, parts: Sequence[Combinations], member: int) -> None:
-        """From places to ranks among the rows that this epoch leaves."""
+        """Translate places to ranks among the rows that this epoch leaves."""
         ranks = np.cumsum(self._content.ends >= self.ctx.until) - 1
         for part in parts:
             part.references[member] = ranks[part.references[member]]
 
     def after(self, references: Ints) -> Ints:
-        """Places of what `leave` has turned into ranks."""
+        """Places of the ranks that `leave` returned."""
         return self._open()[references]
 
-    # -- what pipelines ask ------------------------------------------------------------------
+    # -- probing by pipelines ----------------------------------------------------------------
 
     def arrivals(self) -> Changes:
         starts = self._content.starts[self._kept]

@@ -1,4 +1,4 @@
-"""The rows of a pack that a leaf sees, by key and time."""
+"""The rows of a pack that a leaf reads, by key and time."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from thalweg.store import native
 from thalweg.store.hashing import Hashes
 from thalweg.store.packs import Pack
 
-_SELDOM = 16  # this many rows to one that is wanted, and an index of times beats going through them
-_FEW = 1  # this many rows to a needle, and a directory beats going through them
+_SELDOM = 16  # from this many rows per wanted row on, an index of times is faster than a scan
+_FEW = 1  # from this many rows per needle on, a directory is faster than a scan
 
 
 @dataclass(slots=True)
@@ -34,8 +34,8 @@ class View:
     directory: tuple[Any, ...] | None = None
 
     def matches(self, hashes: Hashes, low: Ints, high: Ints) -> tuple[Ints, Ints, Ints, int]:
-        """Of each needle that has rows with low ≤ time ≤ high where they begin and how many they
-        are, and how many there are in all."""
+        """Per needle that has rows with low ≤ time ≤ high, where they begin and how many they are,
+        and the number of all."""
         assert self.hashes is not None
         if len(hashes) * _FEW > len(self.ts) or not len(self.ts):
             return native.match_ranges(hashes, low, high, self.hashes, self.ts)  # type: ignore[no-any-return]
@@ -51,7 +51,7 @@ class View:
         return positions if self.rows is None else self.rows[positions]
 
     def between(self, low: int, high: int) -> Ints:
-        """Positions with low ≤ time < high; a large pack is not searched for few of them."""
+        """Positions with low ≤ time < high; a large pack is not scanned for few of them."""
         indexed = self.ascending and self.pack.has_time_index
         if not indexed or self.pack.count_between(low, high) * _SELDOM > len(self.ts):
             return native.rows_between(self.ts, low, high)  # type: ignore[no-any-return]

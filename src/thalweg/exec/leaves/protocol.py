@@ -1,7 +1,7 @@
-"""Leaves: what a pipeline sees of one input.
+"""Leaves: the interface between a pipeline and one input.
 
-Every leaf answers the same three questions: which rows appear in the epoch (`arrivals`), which
-vanish (`departures`), and which rows with a given key are alive at given instants (`probe`).
+Every leaf provides three operations: the rows that appear in the epoch (`arrivals`), those that
+vanish (`departures`), and the rows with a given key that are valid at given instants (`probe`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from thalweg.store.packs import Key
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """Rows with before ≤ event time < now leave the window at the first instant of the epoch,
-    whatever their window says; older ones have left already."""
+    """Rows with before ≤ event time < now are evicted at the first instant of the epoch, whatever
+    their window says; older ones have been evicted already."""
 
     before: int
     now: int
@@ -29,7 +29,7 @@ class Floor:
 
 @dataclass(slots=True)
 class Needles:
-    """What a probe looks for: key hashes and instants (of appearing or vanishing). Where an answer
+    """The input of a probe: key hashes and instants (of appearing or vanishing). Where an answer
     may have to be computed, `values` are the keys themselves."""
 
     hashes: Hashes
@@ -49,7 +49,7 @@ class Matches:
 
 
 class LeafReader(Protocol):
-    """What pipelines ask of a leaf."""
+    """The operations that pipelines use of a leaf."""
 
     def arrivals(self) -> Changes: ...
     def departures(self, only_at: InstantSet | None = None) -> Changes: ...
@@ -58,10 +58,10 @@ class LeafReader(Protocol):
     ) -> Matches: ...
     def has_null_keys(self, key: Key) -> bool: ...
     def wakes_at(self) -> int:
-        """The first instant after the epoch at which its content may change though no row comes;
-        never later than that, AFTER_TIME if there is none."""
+        """The first instant after the epoch at which its content may change without new rows; never
+        later than that, AFTER_TIME if there is none."""
         ...
 
 
 AFTER_ALL = 1 << 30
-"""A source that comes after every leaf: it sees what they are once the instant is over."""
+"""The position of a source after every leaf: it sees their content once the instant is over."""

@@ -1,4 +1,4 @@
-"""Rows of several leaves that belong together, as references, with key and lifetime.
+"""Joined rows of several leaves as references, with key and lifetime.
 
 They are sorted by (hash of the key, first instant), as the indexes of packs are, so that looking a
 key up as of an instant is a range search.
@@ -26,9 +26,10 @@ Array = npt.NDArray[Any]
 
 @dataclass(slots=True)
 class Combinations:
-    """`last` is the place in FROM of the member that came last, `first` of the one that goes first:
-    among changes at one instant they decide which meet. `seconds` tells keys of equal hash apart.
-    `stamps` say to which creation of its key's entry a combination belongs."""
+    """Combinations as arrays. `last` is the place in FROM of the member that appeared last, `first`
+    of the one that vanishes first: among changes at one instant they decide which meet. `seconds`
+    tells keys of equal hash apart. `stamps` name the creation of the key's entry that a combination
+    belongs to."""
 
     hashes: Hashes
     seconds: Hashes
@@ -44,7 +45,7 @@ class Combinations:
 
     @property
     def bytes(self) -> int:
-        """What they take in memory."""
+        """Their size in memory."""
         return len(self) * (8 * (5 + len(self.references)) + 2)
 
     def take(self, rows: Ints) -> Combinations:
@@ -55,7 +56,8 @@ class Combinations:
         )  # fmt: skip
 
     def end_by(self, ends: Ints, member: int) -> None:
-        """One of the members goes at these instants, which may be sooner than was known."""
+        """End combinations at these instants, where one of their members vanishes: maybe sooner
+        than was known."""
         sooner = ends < self.ends
         first = np.minimum(self.first, member)
         self.first = np.where(sooner, member, np.where(ends == self.ends, first, self.first))
@@ -66,7 +68,7 @@ class Combinations:
         return self.take(native.key_time_order(self.hashes, self.starts))
 
     def arrays(self) -> list[Array]:
-        """All of them, members in ascending order last."""
+        """All columns, members in ascending order last."""
         references = [self.references[i] for i in sorted(self.references)]
         return [
             self.hashes, self.seconds, self.starts, self.ends, self.last, self.first, self.stamps,
@@ -89,7 +91,7 @@ class Combinations:
 
     @staticmethod
     def joined(parts: Sequence[Combinations], members: Sequence[int]) -> Combinations:
-        """All of them, sorted."""
+        """Several sets of combinations as one, sorted."""
         filled = [p for p in parts if len(p)]
         if len(filled) < 2:
             return filled[0] if filled else Combinations.empty(members)
@@ -113,8 +115,8 @@ def combinations(
     seconds: Hashes,
     begun: tuple[Ints, int] | None = None,
 ) -> Combinations:
-    """Rows of a join of the members, from their tracks. `begun` are their first instants and who
-    came last, where that is known."""
+    """Combinations from the tracks of a join of the members. `begun` are their first instants and
+    the place of the member that appeared last, where that is known."""
     tracks = _Tracks(block, members, frame)
     if begun is None:
         starts, last = tracks.extreme(START, np.maximum, latest=True)

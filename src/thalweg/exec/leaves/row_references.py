@@ -1,4 +1,4 @@
-"""References to rows in packs, and how they follow packs that are merged."""
+"""References to rows in packs, and their translation when packs are merged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ ROW_BITS = 32
 def follow_merged(
     cache: PackCache, packs: Sequence[PackMeta], parts: Sequence[Combinations], member: int
 ) -> bool:
-    """References of one member to the packs there are now; False if some have nowhere to go."""
+    """Translate references of one member to the present packs; False if the rows of some no longer
+    exist."""
     here = {cache.number_of(m.name) for m in packs}
     if {n for part in parts for n in packs_of(part.references[member])} <= here:
         return True

@@ -1,9 +1,9 @@
 """A relation of the plan as an input of another one.
 
-What the relation held before the epoch is in packs of weighted rows, whose sum is its content; what
-changes in the epoch is at hand. A probe adds up both as of the needle's instant: at an instant
-everything that vanishes goes first, then everything that appears comes, leaf by leaf, as in
-`TimeLeaf`, so that a result is made once.
+The relation's content before the epoch is in packs of weighted rows, whose sum it is; the epoch's
+changes are in memory. A probe adds up both as of the needle's instant: at an instant everything
+that vanishes does so first, then everything that appears, leaf by leaf, as in `TimeLeaf`, so that a
+result is made once.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ WEIGHT = "__weight"
 
 
 class DerivedLeaf:
-    """The changes of a relation, and, where pipelines probe it, its content. One that comes before
-    all others (position -1) is met as it is at a row's instant."""
+    """The changes of a relation, and, where pipelines probe it, its content. One that precedes all
+    others (position -1) is met as it is at a row's instant."""
 
     def __init__(
         self,
@@ -74,10 +74,10 @@ class DerivedLeaf:
         return pa.table(columns)
 
     def wakes_at(self) -> int:
-        """What it is made of tells when it changes."""
+        """The first instant at which an input of the relation may change."""
         return AFTER_TIME
 
-    # -- what pipelines ask ------------------------------------------------------------------
+    # -- probing by pipelines ----------------------------------------------------------------
 
     def arrivals(self) -> Changes:
         rows = np.flatnonzero(self.changes.signs > 0)
@@ -157,7 +157,7 @@ def _matches(hashes: Hashes, last: Ints | None, kept: Hashes, moments: Ints) -> 
 
 
 def _summed(needle: Ints, frame: Frame, weight: Ints) -> tuple[Ints, Ints]:
-    """Rows to take and how often: equal rows under one needle are added up."""
+    """Distinct rows and their multiplicities: equal rows under one needle are added up."""
     if not len(weight) or (weight > 0).all():
         return np.arange(len(weight)), weight
     content = row_codes(list(frame.columns.values()), frame.length)
@@ -173,7 +173,7 @@ def _summed(needle: Ints, frame: Frame, weight: Ints) -> tuple[Ints, Ints]:
 
 
 def summed(table: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Rows of equal content as one, their weights added; those that cancel are gone."""
+    """Rows of equal content as one, their weights added; those that cancel are left out."""
     vectors = [arrow_vector(table, name) for name in columns]
     _, first, code = np.unique(
         row_codes(vectors, table.num_rows), return_index=True, return_inverse=True

@@ -1,4 +1,4 @@
-"""How rows are shared out: what each task of a query reads of each leaf."""
+"""Distribution of rows: the share of each leaf that a task of a query reads."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Ranges = tuple[Range, ...]
 class Share:
     """Rows whose hashes of some keys lie in ranges, or every n-th slice.
 
-    Elsewhere than in a grid, rows that meet have the key in common. In a grid they may not, so
-    those outside are left out whatever key they are looked up by. Several tasks of a grid may read
-    a row: one `reports` what is wrong with it.
+    Except in a grid, rows that meet have the key in common. In a grid they may not, so rows outside
+    are left out whatever key they are looked up by. Several tasks of a grid may read a row: one
+    `reports` its errors.
     """
 
     ranges: tuple[tuple[Key, Range], ...] = ()
@@ -74,7 +74,7 @@ def task_ranges(plan: QueryPlan, tasks: int) -> list[Ranges]:
 
 
 def share_of(plan: QueryPlan, place: int, ranges: Ranges, part: int, parts: int) -> Share:
-    """What a task reads of one of the plan's leaves."""
+    """The share of one of the plan's leaves that a task reads."""
     routing = plan.routing
     whole = plan.leaves[place].is_table and not routing.keys_of(place)
     if whole or routing.kind is RoutingKind.SINGLE:

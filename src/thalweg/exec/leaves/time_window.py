@@ -22,10 +22,10 @@ from thalweg.store.packs import Key, PackMeta
 
 
 class TimeLeaf:
-    """A time window over the packs of a stream, or a table (no window: always there).
+    """A time window over the packs of a stream, or a table (no window: always valid).
 
-    With `once` every row is asked for once, in the epoch of its arrival: filters then judge just
-    the rows that arrive, however a pack is spread over epochs and workers.
+    With `once` every row is evaluated once, in the epoch of its arrival: filters are then evaluated
+    on just the rows that arrive, however a pack is spread over epochs and workers.
     """
 
     refers_to_packs = True
@@ -72,7 +72,8 @@ class TimeLeaf:
         return changes
 
     def _standing(self) -> Changes:
-        """A table where nothing else brings changes: there from the query's start, for ever."""
+        """The rows of a table whose query has no other changes: valid from the query's start, for
+        ever."""
         frames = []
         for meta in self.packs if self.ctx.begins else ():
             view = self.views.of(meta)
@@ -106,7 +107,7 @@ class TimeLeaf:
         return changes
 
     def _evicted(self, floor: Floor) -> tuple[list[Frame], list[Ints]]:
-        """Rows that have to go before their time: those alive just before this epoch."""
+        """Rows evicted before their time: those valid just before this epoch."""
         assert self.window is not None
         before = np.array([self.ctx.since - 1], np.int64)
         alive = int(self.window.earliest_alive(before)[0])
@@ -148,7 +149,7 @@ class TimeLeaf:
                 )
 
     def standing(self, instant: int) -> Changes:
-        """All rows that are there at an instant."""
+        """All rows that are valid at an instant."""
         at = np.full(1, instant, np.int64)
         low, high = self._alive(Needles(np.empty(0, np.uint64), at, False, AFTER_ALL))
         frames, _ = self._between(int(low[0]), int(high[0]) + 1, note_rejects=False)
@@ -206,7 +207,7 @@ class TimeLeaf:
         times: Sequence[Ints] | None,
         columns: frozenset[str],
     ) -> Matches:
-        """What was found in several packs as one; `times` where ends are wanted."""
+        """Matches in several packs as one; `times` where ends are wanted."""
         ends = None
         if times is not None and self.window is not None:
             ends = self.window.ends(_flat(times))
@@ -235,7 +236,7 @@ class TimeLeaf:
         return low, self.window.latest_started(at - 1 if after else at)
 
     def follow(self, parts: Sequence[Combinations], member: int) -> bool:
-        """Let references follow packs that were merged; False if some cannot."""
+        """Update references after packs were merged; False if some cannot be."""
         return follow_merged(self.ctx.cache, self.packs, parts, member)
 
     def leave(self, parts: Sequence[Combinations], member: int) -> None:
@@ -249,7 +250,7 @@ class TimeLeaf:
         return any(opened(m.name).has_nulls(c) for m in self.packs for c in key)
 
     def at(self, references: Ints, columns: frozenset[str]) -> Frame:
-        """The rows that references stand for."""
+        """The rows of references."""
         packs, begin, count, order, rows = native.by_high_bits(references, ROW_BITS)
         frames = []
         for number, a, n in zip(packs, begin, count, strict=True):

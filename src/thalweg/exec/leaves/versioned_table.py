@@ -1,7 +1,7 @@
-"""Tables that change: rows with the instants between which they are there.
+"""Tables that change: rows with the instants between which they are valid.
 
-A table's pack holds the rows of all versions that some query may still ask for, each row once for
-as long as it stays, so that a new version brings only what differs.
+A table's pack holds the rows of all versions that some query may still read, each row once for its
+whole lifetime, so that a new version brings only the differences.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SINCE, UNTIL = "__since", "__until"
 
 
 def first_version(table: pa.Table) -> pa.Table:
-    """Rows that have always been there."""
+    """The first version: rows that have always been valid."""
     return _with_lifetimes(
         table, np.full(table.num_rows, BEFORE_TIME), np.full(table.num_rows, AFTER_TIME)
     )
@@ -36,7 +36,7 @@ def next_version(old: pa.Table, new: pa.Table, at: int, oldest: int) -> pa.Table
     """All versions as rows with lifetimes, or None if nothing changes.
 
     `old` has lifetimes; `new` is the content from the instant `at` on. Rows that ended before
-    `oldest` are forgotten.
+    `oldest` are left out.
     """
     since, until = (old.column(c).to_numpy() for c in (SINCE, UNTIL))
     content = old.drop_columns([SINCE, UNTIL])
@@ -62,7 +62,7 @@ def next_version(old: pa.Table, new: pa.Table, at: int, oldest: int) -> pa.Table
 
 
 def _numbered(codes: Ints) -> Ints:
-    """Codes that also tell the copies of equal rows apart."""
+    """Codes of rows that also distinguish the copies of equal rows."""
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
     copy = np.empty(len(codes), np.int64)
@@ -90,7 +90,7 @@ class VersionedLeaf(KeptLeaf):
     def _loaded(self, packs: Sequence[PackMeta], state: Sequence[PackMeta]) -> Content:
         table = pa.concat_tables([self.ctx.cache.open(m.name).table for m in packs])
         since, until = (table.column(c).to_numpy() for c in (SINCE, UNTIL))
-        # a query that starts now sees the table come with it, one that has not begun sees nothing
+        # the table appears for a query that starts now; one that has not begun sees nothing
         begin = AFTER_TIME if self.ctx.start is None else self.ctx.start
         return Content(table.combine_chunks(), np.maximum(since, begin), until)
 

@@ -1,8 +1,8 @@
-"""The rows that windows over the order of a stream hold, kept once for several queries.
+"""The rows of windows over the order of a stream, stored once for several queries.
 
-A store holds, of the rows before an instant, those that the window that reaches furthest would hold
-then. Every other window over the same partitions holds some of these: its own view is what its
-lifetimes say (`exec/leaves/ordered_window.py`), so that no operator knows whether rows are shared.
+A store holds, of the rows before an instant, those that the widest window would hold then. Every
+other window over the same partitions holds a subset: its own view is given by its lifetimes
+(`exec/leaves/ordered_window.py`), so that no operator depends on whether rows are shared.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from thalweg.store.packs import TIME, Key, PackCache, PackMeta, arrange, fresh_n
 
 @dataclass(frozen=True, slots=True)
 class KeepTask:
-    """Bring a store from one instant to another: `stored` are its rows, `packs` those of the
+    """Advance a store from one instant to another: `stored` are its rows, `packs` those of the
     stream. `keys` are those by which its rows will be looked up."""
 
     store: str
@@ -36,7 +36,7 @@ class KeepTask:
 
 @dataclass(slots=True)
 class KeepResult:
-    """What a store holds at the instant `until`, for windows that `reach` so far."""
+    """The content of a store at the instant `until`, for windows of at most the given `reach`."""
 
     store: str
     until: int

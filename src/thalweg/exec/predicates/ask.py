@@ -1,4 +1,4 @@
-"""Putting a predicate to some rows of a frame."""
+"""Evaluation of a predicate on some rows of a frame."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from thalweg.plan.expr import Predicate
 
 
 class Questions:
-    """Answers by evaluating the predicate on exactly the rows it is asked for."""
+    """Evaluates the predicate on exactly the given rows."""
 
     def __init__(self, columns: Mapping[str, Vector], length: int, ctx: TaskContext) -> None:
         self.columns = columns
         self.length = length
         self.ctx = ctx
         self.gathering = 0.0
-        """Seconds that went into fetching the rows of the last question, not into answering it."""
+        """Seconds of the last call spent on fetching rows, not on evaluation."""
 
     def ask(
         self, predicate: Predicate, rows: Ints, extra: bool = False
     ) -> tuple[Mask, Codes | None]:
-        """Where it is true, and where it errs (None: nowhere). `extra` evaluations serve the
-        profile, not the answer, and are counted apart."""
+        """The rows on which it is true, and its errors (None: nowhere). `extra` evaluations serve
+        the profile, not the answer, and are counted apart."""
         kind = "profiled" if extra else "evaluations"
         self.ctx.counts[f"{kind}:{predicate.label}"] += len(rows)
         true, errors = self._evaluated(predicate, rows)
@@ -41,7 +41,7 @@ class Questions:
         self.gathering = view.seconds if isinstance(view, Taken) else 0.0
         true = found.data if found.valid is None else found.data & found.valid
         if found.errors is not None:
-            true = true & (found.errors == 0)  # what lies under an error means nothing
+            true = true & (found.errors == 0)  # values under an error are undefined
         return true, found.errors
 
     def _view(self, rows: Ints) -> Mapping[str, Vector]:

@@ -1,9 +1,9 @@
 """Conjunctions over a shrinking selection, slice by slice, with the error rule.
 
-A row is dropped as soon as one predicate is false or NULL. A row on which a predicate errs stays
-in play: if nothing else drops it, it is rejected under the first erring predicate *in text order*,
-so neither rows nor rejects depend on the order of evaluation. Where a tactic watches over a
-conjunction, it names the order of each slice and a sample of rows to be asked every predicate.
+A row is dropped as soon as one predicate is false or NULL. A row on which a predicate errs stays in
+play: if nothing else drops it, it is rejected under the first erring predicate *in text order*, so
+neither rows nor rejects depend on the order of evaluation. Where a tactic observes a conjunction,
+it gives the order of each slice and a sample of rows on which every predicate is evaluated.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ from thalweg.plan.predicate_order import in_text_order, is_movable
 
 @dataclass(slots=True)
 class Judged:
-    """Rows that pass, and rows no predicate drops but some err on (with predicate and code)."""
+    """Rows that pass, and rows that no predicate drops but some err on (with predicate and
+    code)."""
 
     passing: Ints
     erring: Ints
@@ -83,7 +84,7 @@ def _sliced(run: _Conjunction, tactic: Tactic, length: int, ctx: TaskContext) ->
 
 @dataclass(slots=True)
 class _Watched:
-    """What is taken down while one slice runs; predicates are numbered in text order."""
+    """The record of one slice; predicates are numbered in text order."""
 
     order: tuple[int, ...]
     rows: int
@@ -107,7 +108,7 @@ class _Watched:
         self.dropped_at = np.full(len(self.sample), n, np.int64)
 
     def note(self, position: int, rows: Ints, true: Mask, errors: Codes | None) -> None:
-        """Look up the sample's rows among those that were asked."""
+        """Find the sample's rows among those that were evaluated."""
         alive = np.flatnonzero(self.dropped_at == len(self.order))
         if not len(alive):
             return
@@ -117,8 +118,8 @@ class _Watched:
         self.dropped_at[alive[seen == DROPPED]] = position
 
     def unprotected(self, rows: Ints, number: int, guards: frozenset[int]) -> Ints:
-        """Those of the sample's rows that no guard of a predicate drops; the others it lets pass,
-        for it will never be asked about them."""
+        """Those of the sample's rows that no guard of a predicate drops; the others count as
+        passed, since the predicate will never be evaluated on them."""
         if not guards:
             return rows
         said = self.verdicts[rows][:, sorted(guards)]
@@ -137,7 +138,7 @@ class _Watched:
 
 
 class _Conjunction:
-    """Predicates in text order, and which rows they err on."""
+    """Predicates in text order, and the rows they err on."""
 
     def __init__(self, predicates: Sequence[Predicate], questions: Questions, length: int) -> None:
         self.predicates: Conjunction = in_text_order(predicates)
@@ -172,7 +173,7 @@ class _Conjunction:
         return selected
 
     def profile(self, tactic: Tactic, watched: _Watched) -> None:
-        """Ask the sample's dropped rows what the tactic wants to know besides."""
+        """Evaluate further predicates that the tactic wants on the sample's dropped rows."""
         for position, number in enumerate(watched.order):
             rows = np.flatnonzero(watched.dropped_at < position)
             if not len(rows) or not is_movable(self.predicates[number]):
@@ -202,7 +203,7 @@ class _Conjunction:
         return Judged(selected[~erred], bad, blamed, self._codes[bad])
 
     def _note_errors(self, number: int, rows: Ints, errors: Codes) -> None:
-        """A row is blamed on the first predicate in the text that errs on it."""
+        """Assign a row to the first predicate in the text that errs on it."""
         if self._first is None:
             self._first = np.full(self.length, -1, np.int64)
             self._codes = np.zeros(self.length, np.uint8)

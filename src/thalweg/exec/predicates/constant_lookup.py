@@ -1,10 +1,10 @@
-"""Finding the rows of a pack that have given values, by an index.
+"""Index look-up of the rows of a pack that have given values.
 
-A filter `column = constant` at the beginning of a plan needs only these rows; whether they pass is
-asked all the same, since different values may have one hash. The index by the stream's KEY lies in
-the pack. One by another column is made when it would have been worth it: making it takes about as
-long as asking all rows some times, so after as many times at most twice too much has been done,
-however often the column is asked for from then on.
+A filter `column = constant` at the beginning of a plan needs only these rows; the filter is still
+evaluated on them, since different values may have one hash. The index by the stream's KEY lies in
+the pack. An index by another column is built once it would have paid: building it takes about as
+long as evaluating all rows some times, so after as many times at most twice too much work has been
+done, however often the column is looked up from then on.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from thalweg.store.hashing import hash_columns
 from thalweg.store.packs import Key, Pack
 
 SMALLEST = 4_096
-"""Rows of a pack from which on looking up is worth it."""
+"""Rows of a pack from which on an index is worth it."""
 WORTH_IT = 16
-"""So many times a column is asked for before an index by it is made."""
+"""The number of look-ups of a column before an index by it is built."""
 Constants = Mapping[str, pa.Array]
 
 
@@ -43,7 +43,7 @@ def constants_of(leaf: Leaf) -> Constants:
 
 
 def find_by_constants(pack: Pack, constants: Constants) -> Ints | None:
-    """Rows that may have these values, ascending; None if no index tells."""
+    """Positions of rows that may have these values, ascending; None if no index applies."""
     if not constants or len(pack) < SMALLEST:
         return None
     key = _indexed(pack, constants)

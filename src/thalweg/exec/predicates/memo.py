@@ -1,8 +1,8 @@
-"""Predicates that several queries ask of one stream are evaluated once per row.
+"""Predicates on one stream that several queries share, evaluated once per row.
 
-What a predicate said of a pack's rows is remembered beside the pack for as long as the process
-keeps it: whoever asks next, in whatever order its own plan says, gets the answer for rows that were
-asked before and evaluates the others.
+The results of a predicate on a pack's rows are cached beside the pack for as long as the process
+keeps it: the next query, in whatever order its own plan evaluates, reads the results for rows that
+were evaluated before and evaluates the predicate on the others.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from thalweg.store.packs import Pack
 
 Common = frozenset[tuple[str, str]]
 """A stream and a predicate on it, in the stream's own names."""
-_FALSE, _TRUE, _ERRED = 1, 2, 3  # 0: not asked yet; errors are _ERRED and their code
+_FALSE, _TRUE, _ERRED = 1, 2, 3  # 0: not evaluated yet; errors are _ERRED and their code
 
 
 def common_predicates(plans: Iterable[QueryPlan]) -> Common:
-    """What at least two leaves of all queries ask of the same stream."""
+    """Predicates that at least two leaves of all queries evaluate on the same stream."""
     asked = Counter(
         (leaf.relation, own_text(leaf, predicate))
         for plan in plans
@@ -42,7 +42,7 @@ def common_predicates(plans: Iterable[QueryPlan]) -> Common:
 
 
 def own_text(leaf: Leaf, predicate: Predicate) -> str:
-    """A predicate in the names of the stream, whatever a query calls it."""
+    """A predicate in the column names of the stream, independent of a query's alias."""
 
     def bare(expr: Expr) -> Expr:
         if isinstance(expr, Column):
@@ -53,7 +53,7 @@ def own_text(leaf: Leaf, predicate: Predicate) -> str:
 
 
 class SharedQuestions(Questions):
-    """Asks what others have asked before only of rows they have not."""
+    """Evaluates a predicate only on rows on which no other query has evaluated it before."""
 
     def __init__(self, frame: Frame, ctx: TaskContext, leaf: Leaf, pack: Pack, rows: Ints) -> None:
         super().__init__(frame.columns, frame.length, ctx)
@@ -108,6 +108,6 @@ def _encoded(true: Mask, errors: Codes | None) -> np.ndarray:
 
 
 def selectivity(counts: Mapping[str, int], text: str) -> float | None:
-    """The share of rows that passed a predicate, among those it was asked about."""
+    """The share of rows that passed a predicate, among those it was evaluated on."""
     asked = counts.get(f"evaluations:{text}", 0) + counts.get(f"shared:{text}", 0)
     return counts.get(f"passed:{text}", 0) / asked if asked else None

@@ -1,4 +1,4 @@
-"""How each kind of relation runs; importing the modules fills `RUNS`."""
+"""The execution of each kind of relation; importing the modules fills `RUNS`."""
 
 from thalweg.exec.relations import block, over, set_operations, union
 from thalweg.exec.relations.protocol import RUNS

@@ -1,4 +1,4 @@
-"""From the final relation's changes to output: ISTREAM, DSTREAM, relation, RSTREAM."""
+"""Output of the final relation's changes: ISTREAM, DSTREAM, relation, RSTREAM."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def project(
 
 
 def _cut(frame: Frame, kept: Ints | None, good: Ints | None) -> tuple[Frame, Ints | None]:
-    """Only the good rows of what was kept so far."""
+    """Restrict the rows kept so far to the good ones."""
     if good is None or len(good) == frame.length:
         return frame, kept
     return frame.take(good), good if kept is None else kept[good]
@@ -60,7 +60,8 @@ def _at(array: Ints, rows: Ints | None) -> Ints:
 
 
 def _label(column: Named) -> str:
-    """What rejects of a column are filed under: its name, and the user's functions it calls."""
+    """The label under which a column's rejects are filed: its name, and the user functions it
+    calls."""
     called = dict.fromkeys(e.name for e in walk(column.expr) if isinstance(e, UserCall))
     if not called:
         return column.name
@@ -98,9 +99,10 @@ def projected(ctx: TaskContext, block: Block, changes: Changes, note: bool) -> C
 
 
 def revised(ctx: TaskContext, block: Block, revisions: Revisions, only_new: bool) -> Changes:
-    """Old rows vanish, new rows appear; a revision that changes nothing visible is dropped.
+    """Revisions as changes: old rows vanish, new rows appear; a revision that changes no output
+    column is dropped.
 
-    With `only_new` the caller has no use for what vanishes."""
+    With `only_new` the caller does not need the rows that vanish."""
     changed = ~revisions.unchanged
     new_rows = np.flatnonzero(revisions.has & changed)
     fresh = _picked(revisions.new, new_rows)
@@ -121,7 +123,7 @@ def revised(ctx: TaskContext, block: Block, revisions: Revisions, only_new: bool
 
 
 def _picked(frame: Frame, rows: Ints) -> Frame:
-    """Ascending distinct rows; all of them cost nothing."""
+    """The frame at ascending distinct rows; not copied if these are all."""
     return frame if len(rows) == frame.length else frame.take(rows)
 
 
@@ -226,7 +228,7 @@ def _expanded(
 
 
 def in_order(plan: QueryPlan, changes: Changes) -> Changes:
-    """In the order asked for within each instant, at most `limit` rows; rows equal in it are in the
+    """Rows in the requested order within each instant, at most `limit` of them; ties are in the
     order of their content."""
     if not plan.order and plan.limit is None:
         return changes

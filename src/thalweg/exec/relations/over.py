@@ -1,6 +1,6 @@
 """LAG, LEAD and ROW_NUMBER: columns over the order of a stream within a partition.
 
-The state is the last rows of each partition with their numbers; older rows are never looked at.
+The state is the last rows of each partition with their numbers; older rows are never read.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ NUMBER = "__number"
 
 @dataclass(slots=True)
 class _Ordered:
-    """Rows partition by partition in the order of the stream; `place` counts them within their
-    partition as far as it is here, `size` is that of the partition."""
+    """Rows partition by partition in the order of the stream; `place` counts the present rows
+    within their partition, `size` is that of the partition."""
 
     table: pa.Table
     ts: Ints
@@ -45,7 +45,7 @@ class _Ordered:
 def sequence(
     ctx: TaskContext, relation: Sequenced, tables: Sequence[pa.Table]
 ) -> tuple[Changes, pa.Table | None]:
-    """The rows that come in this epoch, and the state after it. `tables` are the state before it
+    """The rows that appear in this epoch, and the state after it. `tables` are the state before it
     (which has numbers) and the arriving rows."""
     filled = [t for t in tables if t.num_rows]
     if not filled:

@@ -1,4 +1,4 @@
-"""What a relation asks of the step it runs in, and the table of how each kind runs.
+"""The interface between a relation and the step it runs in, and the registry of relation kinds.
 
 `@runs(Kind)` registers a function for a class of relations; importing the module that defines the
 class must import it, too, so that a worker which unpickles a plan can run it.
@@ -20,8 +20,8 @@ from thalweg.store.packs import Key
 
 
 class RelationStep(Protocol):
-    """One relation in one step. With `only_new`, of what vanishes only what netting needs is
-    wanted."""
+    """One relation in one step. With `only_new`, of vanishing rows only those that netting needs
+    are wanted."""
 
     @property
     def ctx(self) -> TaskContext: ...
@@ -36,7 +36,7 @@ class RelationStep(Protocol):
         ...
 
     def stored(self, kind: SlotKind, leaf: int | None = None) -> Sequence[StatePack]:
-        """What it kept."""
+        """The state it stored in earlier epochs."""
         ...
 
     def tables(self, kind: SlotKind, leaf: int | None = None) -> list[pa.Table]: ...
@@ -47,11 +47,12 @@ class RelationStep(Protocol):
         keys: tuple[Key, ...] = (),
         leaf: int | None = None,
     ) -> None:
-        """What it will need; `keys` arrange rows with times for being probed or split."""
+        """Store state for later epochs; `keys` arrange rows with times for being probed or
+        split."""
         ...
 
     def wake(self, instant: int) -> None:
-        """Something happens at this instant, or later, though no row comes."""
+        """Request a wake-up at this instant, or later, without new rows."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""One relation in one step: its inputs, its leaves, and what it keeps."""
+"""One relation in one step: its inputs, its leaves, and its state."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class RelationInStep:
     # -- leaves of blocks ----------------------------------------------------------------------
 
     def leaves(self, block: Block) -> list[LeafReader]:
-        """Readers of all leaves; those that are looked up in others come last."""
+        """Readers of all leaves; those that are looked up in others are last."""
         found: dict[int, LeafReader] = {}
         for i in sorted(range(len(block.leaves)), key=lambda i: bool(block.leaves[i].members)):
             found[i] = self._leaf(block, i, found)
@@ -161,7 +161,8 @@ class RelationInStep:
         return rows
 
     def _emitted(self, i: int, leaf: Leaf, keys: tuple[Key, ...]) -> LeafReader:
-        """The stream a relation emits, kept as packs for as long as the window reaches back."""
+        """The stream that a relation emits, stored as packs for as long as the window reaches
+        back."""
         name = state_slots.slot(self.number, state_slots.STREAM, i)
         stored = [s.meta for s in self.state.stored(name)]
         emitted = stream_of(self.state, self.number, i)

@@ -14,7 +14,7 @@ from thalweg.plan.physical import QueryPlan
 
 
 def repeated(state: StepState, number: int, changes: Changes, slot: str) -> Changes:
-    """RSTREAM of a relation whose content is kept in a slot."""
+    """RSTREAM of a relation whose content is stored in a slot."""
     start, until = state.task.start, state.ctx.until
     if start is None:
         return changes.take(np.empty(0, np.int64))
@@ -28,7 +28,7 @@ def repeated(state: StepState, number: int, changes: Changes, slot: str) -> Chan
 
 
 def stream_of(state: StepState, number: int, i: int) -> Changes:
-    """What the relation below a leaf emits in this epoch."""
+    """The stream that the relation below a leaf emits in this epoch."""
     leaf = state.plan.relations[number].leaves[i]
     assert leaf.source is not None
     assert leaf.emits is not None

@@ -1,7 +1,7 @@
-"""Rows by their counts: DISTINCT, EXCEPT, INTERSECT, and whether a row has a partner.
+"""DISTINCT, EXCEPT, INTERSECT and tests for a partner: rows by their counts.
 
-Rows of equal content are one group; its state is how often each input has it. A rule turns the
-counts into how often the row is there, and what changes from one run to the next is emitted.
+Rows of equal content are one group; its state is their count in each input. A rule turns the counts
+into the row's multiplicity, and changes of it from one run to the next are emitted.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def count(
     schema: Schema,
     packs: Sequence[StatePack],
 ) -> CountResult:
-    """Changes of the inputs (columns named as in `schema`) to changes of the counted relation."""
+    """Changes of the counted relation from changes of the inputs (columns named as in `schema`)."""
     side = np.repeat(np.arange(len(inputs)), [len(c) for c in inputs])
     changes = concat_changes(inputs, schema)
     columns = {n: normalized(v) for n, v in changes.frame.columns.items()}

@@ -1,4 +1,4 @@
-"""Sets of queries as bits: which hold in a cell, and which are left of several."""
+"""Sets of queries as bit sets: those that hold in a cell, and intersections of several."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 _SEQUENCE = np.uint64(0x03F79D71B4CB0A89)
-"""A sequence of de Bruijn: its first six bits tell by how many bits it was shifted."""
+"""A de Bruijn sequence: the first six bits of its shift by n identify n."""
 _PLACES = np.zeros(64, np.int32)
 for _bit in range(64):
     _PLACES[((int(_SEQUENCE) << _bit) & 0xFFFF_FFFF_FFFF_FFFF) >> 58] = _bit

@@ -1,4 +1,4 @@
-"""Values as cells: what comparisons with some constants can tell apart.
+"""Column values as cells: the classes that comparisons with some constants can tell apart.
 
 With the constants in order, a value is one of them or lies between two neighbours. These are the
 cells, numbered from 0: `2 i + 1` is constant i, `2 i` what lies just before it. A comparison with a
@@ -20,7 +20,7 @@ OPERATORS = ("<", "<=", "=", ">=", ">")
 NULL = np.int32(-1)
 """The cell of NULL: no comparison holds there."""
 ANYWHERE = np.int32(-2)
-"""The first cell of a run that asks nothing, not even that there is a value."""
+"""The first cell of a run without a condition, which includes the cell of NULL."""
 
 
 class CellsOf:

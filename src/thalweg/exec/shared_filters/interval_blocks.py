@@ -1,8 +1,9 @@
-"""Queries that ask some column for one value or few, found by the cell of that column.
+"""Queries with a narrow condition (one value or few) on some column, found by the cell of that
+column.
 
 A run of cells is cut into blocks of 1, 2, 4, ... cells, each beginning at a multiple of its size; a
-cell lies in one block of each size. The queries of a block lie together, with all that they ask, so
-that going through them is going through memory.
+cell lies in one block of each size. The queries of a block are adjacent in memory, with all their
+conditions, so that they are read sequentially.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Blocks:
         self._last = np.stack([runs[n][1][self._queries] for n in runs], axis=1)
 
     def found(self, kinds: Mapping[str, Cells]) -> tuple[Ints, Ints]:
-        """(kind, query) of all whose runs a kind of row lies in, in every column."""
+        """(kind, query) of all queries whose runs contain a kind of row, in every column."""
         cells = np.stack([kinds[name] for name in self._columns], axis=1)
         whose, at = _within(
             kinds[self.column], cells, self._sizes, self._starts, self._first, self._last
@@ -61,7 +62,7 @@ class Blocks:
 
 @njit(cache=True, nogil=True)
 def _within(mine, cells, sizes, starts, first, last):  # type: ignore[no-untyped-def]
-    """Per kind the places in its blocks whose runs it lies in; counted first, then written."""
+    """Per kind the places in its blocks whose runs contain it; counted first, then written."""
     kinds = mine.size
     total = 0
     whose = np.empty(0, np.int64)

@@ -1,6 +1,6 @@
-"""Rows of a stream and the members of a roll: who wants which, once for all.
+"""Matching of a stream's rows with the members of a shared filter, each row once.
 
-A row goes into the result together with the set of those that want it. Rows wanted by the same
+A row goes into the result together with the set of members that want it. Rows wanted by the same
 members share the set: it is an entry of a dictionary, and a row has its number.
 """
 
@@ -25,7 +25,7 @@ from thalweg.store.packs import TIME
 
 
 def wanted_rows(ctx: TaskContext, roll: Roll, changes: Changes, schema: Schema) -> pa.Table | None:
-    """The rows that somebody wants, with `__ts` and who."""
+    """The rows that at least one member wants, with `__ts` and the set of those members."""
     rows = len(changes)
     if not rows:
         return None
@@ -53,7 +53,7 @@ def wanted_rows(ctx: TaskContext, roll: Roll, changes: Changes, schema: Schema) 
 def _answered(
     ctx: TaskContext, roll: Roll, columns: dict[str, Vector], rows: int
 ) -> dict[str, Vector]:
-    """What cannot be found by an index is asked once of every row, whoever wants to know."""
+    """Evaluate conditions that no index supports, once per row for all members that have them."""
     asked = Questions(columns, rows, ctx)
     everything = np.arange(rows)
     found = {}
@@ -94,7 +94,7 @@ def _named(matches: Matches, ids: Ids) -> Matches:
 
 
 def _together(left: Matches, right: Matches) -> Matches:
-    """Matches with two rolls as one: a kind is a kind here and a kind there."""
+    """Matches with two rolls combined: a kind is a pair of a kind of each."""
     many = len(right.begin) - 1
     code = left.kind.astype(np.int64) * many + right.kind
     distinct, kind = np.unique(code, return_inverse=True)

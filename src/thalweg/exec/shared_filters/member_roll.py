@@ -1,7 +1,7 @@
-"""The roll: who is a member of a shared filter, as packs of an Arrow table.
+"""The members of a shared filter (its roll), as packs of an Arrow table.
 
-Packs are added when queries come and merged when there are many; queries that go are struck off by
-their numbers until a merge leaves them out.
+Packs are added when queries are added and merged when there are many; the numbers of dropped
+queries are marked as deleted until a merge leaves them out.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ Ids = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class Roll:
-    """What a step needs to know: the packs, who is struck off, and what members ask beyond
-    comparisons, each question once, by its text."""
+    """The roll as a step needs it: the packs, the numbers marked as deleted, and the members'
+    conditions beyond comparisons, each once, by its text."""
 
     packs: tuple[PackMeta, ...]
     struck: tuple[int, ...] = ()
@@ -60,7 +60,7 @@ class Roll:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of the roll."""
+    """A row of the roll: one member."""
 
     id: int
     name: str
@@ -94,7 +94,7 @@ def _written(comparison: Comparison) -> dict[str, object]:
 
 
 def index_of(cache: PackCache, pack: PackMeta, fields: Schema) -> tuple[PredicateIndex, Ids]:
-    """The index of a pack's members and their numbers, made once in a process."""
+    """The predicate index of a pack's members and their numbers, built once in a process."""
     key = ("predicate index", pack.name)
     found = cache.derived(key)
     if found is None:
@@ -106,12 +106,12 @@ def index_of(cache: PackCache, pack: PackMeta, fields: Schema) -> tuple[Predicat
 
 
 def question(text: str) -> str:
-    """The name under which the answer to a question of the `rest` is a column."""
+    """The name of the column that holds the results of a condition of the `rest`."""
     return f"?{text}"
 
 
 def _asked(table: pa.Table, fields: Schema) -> dict[str, Asked]:
-    """What a roll asks, column by column."""
+    """The comparisons of a roll, column by column."""
     types = {f.name: f.type for f in fields}
     compared = table.column(COMPARISONS).combine_chunks()
     owner, values = _owners(compared), compared.flatten()
@@ -131,12 +131,12 @@ def _asked(table: pa.Table, fields: Schema) -> dict[str, Asked]:
 
 
 def _owners(lists: pa.ListArray) -> Ints:
-    """Which list each of the flattened values is of."""
+    """For each of the flattened values, the list that it belongs to."""
     return np.repeat(np.arange(len(lists)), np.diff(lists.offsets.to_numpy()))
 
 
 def _by(names: pa.StringArray) -> Iterator[tuple[str, Ints]]:
-    """Each name and its places."""
+    """Each distinct name and its places."""
     coded = names.dictionary_encode()
     codes = coded.indices.to_numpy()
     for number, name in enumerate(coded.dictionary.to_pylist()):
@@ -144,7 +144,7 @@ def _by(names: pa.StringArray) -> Iterator[tuple[str, Ints]]:
 
 
 def _kind(dtype: DataType) -> str:
-    """Under which name constants of a type are written."""
+    """The key under which constants of a type are stored."""
     if dtype.name == "STRING":
         return "text"
     return "number" if dtype.is_float else "integer"

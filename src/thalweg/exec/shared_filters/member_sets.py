@@ -1,4 +1,4 @@
-"""Sets of members beside rows: who wants each of them.
+"""Sets of members beside rows: for each row, which members want it.
 
 Rows wanted by the same members share a set: the column is a dictionary of sets, and a row has the
 number of one. A set is a list of members or, where that takes less room, a bitmap over the members
@@ -25,7 +25,7 @@ Ids = npt.NDArray[np.int32]
 
 
 def with_sets(table: pa.Table, matches: Matches, rows: Ints) -> pa.Table:
-    """A table of some rows with the sets of those who want them."""
+    """A table of some rows with the sets of the members that want them."""
     kinds, place = np.unique(matches.kind[rows], return_inverse=True)
     count = np.diff(matches.begin)[kinds]
     _, at = native.expand_ranges(matches.begin[:-1][kinds], count, int(count.sum()))
@@ -36,7 +36,7 @@ def with_sets(table: pa.Table, matches: Matches, rows: Ints) -> pa.Table:
 
 
 def _laid_out(count: Ints, queries: Ids) -> tuple[pa.Array, Ids | None]:
-    """Sets one after another; for bitmaps also who the bits stand for."""
+    """Sets one after another; for bitmaps also the member that each bit stands for."""
     members, place = _distinct(queries)
     width = -(-len(members) // 8)
     smaller = width * len(count) + members.nbytes < queries.nbytes
@@ -52,8 +52,8 @@ def _laid_out(count: Ints, queries: Ids) -> tuple[pa.Array, Ids | None]:
 
 
 def _distinct(ids: Ids) -> tuple[Ids, Ints]:
-    """Those that occur, in order, and per occurrence the place of its own. Members are numbered one
-    after another, so mostly a mark for each does it, without sorting."""
+    """The distinct values, in order, and per occurrence the place of its own. Members are numbered
+    one after another, so mostly a mark for each suffices, without sorting."""
     low, high = (int(ids.min()), int(ids.max())) if len(ids) else (0, 0)
     if high - low > 4 * len(ids):
         members, place = np.unique(ids, return_inverse=True)
@@ -90,8 +90,8 @@ def by_member(table: pa.Table) -> tuple[Ints, Ints]:
 
 
 def sets_of(table: pa.Table) -> Iterator[tuple[int, Ids, Ints, Ids]]:
-    """Chunk by chunk its first row, per row the number of its set, where sets begin, and who is in
-    them."""
+    """Chunk by chunk its first row, per row the number of its set, where each set begins, and the
+    members of all sets."""
     told = (table.field(WANTED).metadata or {}).get(_MEMBERS)
     first = 0
     for chunk in table.column(WANTED).chunks:

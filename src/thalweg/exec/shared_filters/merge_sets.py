@@ -1,4 +1,4 @@
-"""Several packs of rows with sets of members into one, each set written once."""
+"""Merge of several packs of rows with sets of members into one, each set written once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from thalweg.store.packs import TIME, PackCache, PackMeta, fresh_name, write_pac
 
 @dataclass(frozen=True, slots=True)
 class MergeSetsTask:
-    """Packs that were put out under these keys of a name, without rows older than `low`."""
+    """Output packs under these keys of a name, to be merged without rows older than `low`."""
 
     name: str
     keys: tuple[str, ...]

@@ -1,9 +1,9 @@
 """The predicate index: which of many conjunctions each row of a slice satisfies.
 
 Factors `column RELOP constant` become runs of cells (`cells.py`), one per query and column. Rows in
-the same cells satisfy the same queries, so only *kinds* of rows are matched. Queries that ask some
-column for one value or few are found by the cell (`interval_blocks.py`) and then asked their other
-runs; the rest are found as sets of bits, one per column, of which the common members are left.
+the same cells satisfy the same queries, so only *kinds* of rows are matched. Queries with a narrow
+condition on some column are found by the cell (`interval_blocks.py`) and then tested on their other
+runs; the rest are found as bit sets, one per column, which are intersected.
 
 Reference: Chandrasekaran and Franklin, Streaming Queries over Streaming Data (VLDB 2002).
 """
@@ -25,12 +25,12 @@ from thalweg.instants import Ints
 from thalweg.store import native
 
 _FEW = 64
-"""A run is narrow if it has no more than one of so many cells: as bits, so many queries are asked
-about at a time."""
+"""A run is narrow if it covers at most 1 / `_FEW` of the cells: as bits, this many queries are
+tested at a time."""
 _SAMPLE = 1024
-"""So many rows are looked at to see whether rows are alike at all."""
+"""The number of rows sampled to see whether rows repeat at all."""
 _SET_BYTES = 64 << 20
-"""Sets of bits are made for so many kinds of rows at a time as fit into this."""
+"""Bit sets are made for as many kinds of rows at a time as fit into this many bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """All factors of one column: whose they are, their operators, their constants."""
+    """All factors of one column: their queries, operators and constants."""
 
     queries: Ints
     operators: npt.NDArray[Any]
@@ -69,8 +69,8 @@ class Asked:
 
 
 class PredicateIndex:
-    """Conjunctions of factors, `count` of them, by the columns that they ask. One that asks nothing
-    holds for every row."""
+    """An index over `count` conjunctions of factors, by the columns that they test. A conjunction
+    without factors holds for every row."""
 
     def __init__(self, count: int, asked: Mapping[str, Asked]) -> None:
         self.count = count
@@ -88,7 +88,8 @@ class PredicateIndex:
     def of(
         queries: Sequence[Sequence[Factor]], dtypes: Mapping[str, npt.DTypeLike]
     ) -> PredicateIndex:
-        """From conjunctions one by one; `dtypes` are those that the columns are compared in."""
+        """Build the index from conjunctions; `dtypes` are those that the columns are compared
+        in."""
         given: dict[str, list[tuple[int, Factor]]] = {}
         for number, factors in enumerate(queries):
             for factor in factors:
@@ -105,7 +106,7 @@ class PredicateIndex:
 
     def _parted(self) -> tuple[dict[str, Ints], Ints]:
         """By column the queries with a narrow run there, each by its narrowest, and the others;
-        those that contradict themselves are nowhere."""
+        contradictory ones are left out."""
         possible = np.ones(self.count, np.bool_)
         share = np.ones(self.count)
         best = np.full(self.count, -1)
@@ -121,16 +122,16 @@ class PredicateIndex:
         return {n: q for n, q in narrow.items() if len(q)}, np.flatnonzero(possible & ~found)
 
     def match(self, columns: Mapping[str, tuple[Values, Mask | None]], rows: int) -> Matches:
-        """What each of some rows satisfies; columns as values and where they are not NULL."""
+        """Match rows; columns are given as values and where they are not NULL."""
         cells = {name: self._cells[name].of(*columns[name]) for name in self.columns}
         return self.match_cells(cells, rows)
 
     def cells_of(self, column: str) -> CellsOf:
-        """How the values of a column become cells."""
+        """The cells of a column's values."""
         return self._cells[column]
 
     def match_cells(self, cells: Mapping[str, Cells], rows: int) -> Matches:
-        """The same of rows whose cells are known."""
+        """Match rows whose cells are known."""
         if not rows:
             none = np.empty(0, np.int32)
             return Matches(none, np.zeros(1, np.int64), none)
@@ -145,8 +146,8 @@ class PredicateIndex:
 
 
 def _runs(cells: CellsOf, found: Asked, count: int) -> tuple[Numbers, Numbers]:
-    """Per query the run of cells that all its factors of a column leave; an empty one ends before
-    it begins."""
+    """Per query the run of cells that satisfies all its factors of a column; an empty one ends
+    before it begins."""
     first = np.full(count, ANYWHERE, np.int32)
     last = np.full(count, cells.last, np.int32)
     for operator in OPERATORS:
@@ -159,11 +160,12 @@ def _runs(cells: CellsOf, found: Asked, count: int) -> tuple[Numbers, Numbers]:
 
 
 def _kinds(cells: Mapping[str, Cells], rows: int) -> tuple[Numbers, dict[str, Cells]]:
-    """Rows that lie in the same cells are of one kind: per row its kind, per kind its cells."""
+    """The kinds of rows, those in the same cells being of one kind: per row its kind, per kind its
+    cells."""
     if not cells:
         return np.zeros(rows, np.int32), {}
     some = set(zip(*(c[:_SAMPLE].tolist() for c in cells.values()), strict=True))
-    if 4 * len(some) > 3 * min(rows, _SAMPLE):  # each may as well be a kind of its own
+    if 4 * len(some) > 3 * min(rows, _SAMPLE):  # each row may as well be a kind of its own
         return np.arange(rows, dtype=np.int32), dict(cells)
     code = np.zeros(rows, np.int64)
     for one in cells.values():

@@ -1,4 +1,5 @@
-"""Packs that every epoch may bring, put together: output, each row with its epoch, and rejects."""
+"""Compaction of packs that epochs write one by one: output, each row with its epoch, and
+rejects."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ EPOCH = "__epoch"
 
 @dataclass(frozen=True, slots=True)
 class GatherTask:
-    """Packs by epoch, in the order of epochs; what has been gathered before is a part as well."""
+    """Packs by epoch, in the order of epochs; packs compacted before are parts as well."""
 
     name: str
     keys: tuple[str, ...]
@@ -32,8 +33,8 @@ class GatherTask:
 
 @dataclass(slots=True)
 class GatherResult:
-    """One pack in the place of others, None if nothing is left of them, which were put out under
-    these keys."""
+    """One pack that replaces others, None if none of their rows are left; these were output under
+    the given keys."""
 
     name: str
     keys: tuple[str, ...]
@@ -53,13 +54,13 @@ def gather(
 
 
 class Readable(Protocol):
-    """Where packs can be read."""
+    """A reader of packs."""
 
     def read_table(self, name: str) -> pa.Table: ...
 
 
 def rows_of(storage: Readable, packs: Sequence[PackMeta]) -> pa.Table:
-    """Output under one key as it was put out: epoch by epoch, and in the order of time."""
+    """Output under one key as it was written: epoch by epoch, and in the order of time."""
     tables = [storage.read_table(p.name) for p in packs]
     if EPOCH not in tables[0].column_names:
         return pa.concat_tables(tables).sort_by([(TIME, "ascending")])
@@ -68,7 +69,7 @@ def rows_of(storage: Readable, packs: Sequence[PackMeta]) -> pa.Table:
 
 
 def of_epochs(table: pa.Table, first: int, last: int) -> pa.Table:
-    """Rows that were put out in these epochs, if they have been gathered with others."""
+    """Rows of the output of these epochs, if they have been compacted with others."""
     if EPOCH not in table.column_names:
         return table
     epochs = table.column(EPOCH)
@@ -84,7 +85,7 @@ def _with_epoch(table: pa.Table, epoch: int) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class GatherRejectsTask:
-    """Rejects of a stream, or of a query, that came one after another."""
+    """Rejects of a stream, or of a query, from consecutive epochs."""
 
     owner: str
     of_stream: bool

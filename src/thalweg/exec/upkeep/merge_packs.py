@@ -1,6 +1,6 @@
-"""Upkeep of packs: taking late rows out, merging small packs, merging group states.
+"""Maintenance of packs: taking late rows out, merging small packs, merging group states.
 
-None of this changes a row that anybody can still see.
+None of this changes a row that can still be read.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ def clean(task: CleanTask, cache: PackCache, functions: Mapping[str, UserFunctio
 
 @dataclass(frozen=True, slots=True)
 class MergeTask:
-    """Neighbouring packs of a stream into one, without rows older than `low`. With `traced` it is
-    written down where each row was, for those who refer to it. What is `cold` is in no window: it
-    is written to take little room, with its first index alone, and in pieces of time that are soon
-    read."""
+    """Merge neighbouring packs of a stream into one, without rows older than `low`. With `traced`
+    the old place of each row is written down, for state that refers to rows. A `cold` pack is in no
+    window: it is written compactly, with its first index alone, and in pieces of time that are fast
+    to read."""
 
     stream: str
     packs: tuple[PackMeta, ...]
@@ -91,7 +91,7 @@ class MergeResult:
 
 
 COLD_ROWS = 1 << 17
-"""Rows of a piece that is cold, at most."""
+"""The largest number of rows of a cold piece."""
 
 
 def merge(task: MergeTask, cache: PackCache, functions: Mapping[str, UserFunction]) -> MergeResult:
@@ -126,7 +126,7 @@ def merge(task: MergeTask, cache: PackCache, functions: Mapping[str, UserFunctio
 def _pieces(
     task: MergeTask, cache: PackCache, whole: pa.Table, ts: np.ndarray
 ) -> Iterator[PackMeta]:
-    """Rows that are cold, in the order of time."""
+    """Cold rows, in the order of time."""
     order = native.time_order(ts)
     for first in range(0, len(order), COLD_ROWS):
         rows = order[first : first + COLD_ROWS]
@@ -137,11 +137,11 @@ def _pieces(
 
 @dataclass(frozen=True, slots=True)
 class FoldTask:
-    """Several packs of group state, oldest first, into one: the newest row of each group.
+    """Merge several packs of group state, oldest first, into one: the newest row of each group.
 
-    `oldest` says that nothing older exists, so that groups that are gone can be forgotten; the
-    one group of an aggregate without keys is never gone. Groups that closed before the `frontier`
-    are not asked for again.
+    `oldest` says that nothing older exists, so that groups that are gone can be forgotten; the one
+    group of an aggregate without keys is never gone. Groups that closed before the `frontier` are
+    not looked up again.
     """
 
     query: str
@@ -187,7 +187,8 @@ def fold(task: FoldTask, cache: PackCache, functions: Mapping[str, UserFunction]
 
 @dataclass(frozen=True, slots=True)
 class FoldRowsTask:
-    """Several packs of rows into one: weighted rows are added up, others forgotten before `low`."""
+    """Merge several packs of rows into one: weighted rows are added up, others are left out if
+    older than `low`."""
 
     query: str
     slot: str
@@ -253,7 +254,7 @@ def _side(
     owner: np.ndarray,
     keep: np.ndarray,
 ) -> tuple[pa.Table, np.ndarray]:
-    """The candidates of the kept groups, laid end to end."""
+    """The side rows of the kept groups, laid end to end."""
     tables = [cache.open(dict(p.sides)[prefix]).table for p in task.packs]
     starts = np.concatenate([[0], np.cumsum([t.num_rows for t in tables])])
     begin = columns[f"{prefix}begin"][keep] + starts[owner[keep]]

@@ -1,5 +1,5 @@
-"""Aggregate calls in SQL: DISTINCT, FILTER and WITHIN GROUP. What each aggregate takes and gives is
-in `thalweg.aggregates`."""
+"""Aggregate calls in SQL: DISTINCT, FILTER and WITHIN GROUP. The arguments and results of each
+aggregate are defined in `thalweg.aggregates`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thalweg.plan.types import BOOLEAN, DOUBLE, NULL
 
 @dataclass(slots=True)
 class Call:
-    """An aggregate as written: its arguments apart from DISTINCT, and where it stands."""
+    """An aggregate as written: its arguments apart from DISTINCT, and its place in the text."""
 
     scope: ExpressionBinder
     node: exp.Expr
@@ -82,7 +82,7 @@ class Call:
 
 
 def bind_aggregate(scope: ExpressionBinder, node: exp.Anonymous, name: str) -> AggregateCall:
-    """The call of an aggregate that goes by this name."""
+    """The call of the aggregate of this name."""
     args, distinct = list(node.expressions), False
     if len(args) == 1 and isinstance(args[0], exp.Distinct):
         args, distinct = list(args[0].expressions), True
@@ -96,7 +96,7 @@ def bind_aggregate(scope: ExpressionBinder, node: exp.Anonymous, name: str) -> A
 
 
 def bind_within_group(scope: ExpressionBinder, node: exp.WithinGroup) -> AggregateCall:
-    """`percentile_cont(0.5) WITHIN GROUP (ORDER BY x)` and its like."""
+    """`percentile_cont(0.5) WITHIN GROUP (ORDER BY x)` and similar calls."""
     inner, order = node.this, node.expression
     name = str(getattr(inner, "this", "")).lower()
     ordered = order.expressions if isinstance(order, exp.Order) else []
@@ -122,7 +122,8 @@ def bind_within_group(scope: ExpressionBinder, node: exp.WithinGroup) -> Aggrega
 
 
 def filtered(scope: ExpressionBinder, node: exp.Filter, call: Expr) -> AggregateCall:
-    """`agg(x) FILTER (WHERE c)`: what decides is NULL where the condition does not hold."""
+    """`agg(x) FILTER (WHERE c)`: the argument that decides is NULL where the condition does not
+    hold."""
     if not isinstance(call, AggregateCall):
         scope.fail(AggregateMisuse("FILTER (WHERE ...) belongs to an aggregate"), node)
     condition = scope.condition(node.expression.this)

@@ -1,8 +1,8 @@
 """ASOF joins: each row of a stream with the newest row of another one at its own time.
 
 `t ASOF JOIN q ON t.sym = q.sym AND t.ts >= q.ts` is, at the instant of a row of t, the join with
-the last row of q per key. What is found then stays: if t has a longer window than [NOW], that
-window stands over the stream of pairs.
+the last row of q per key. The result then stays: if t has a longer window than [NOW], that window
+is over the stream of pairs.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class AsOf:
     def _condition(
         self, left: Visible, right: Visible
     ) -> tuple[tuple[Predicate, ...], tuple[str, ...]]:
-        """The equalities, and the right side's columns in them; the comparison of times says what
-        is done anyway."""
+        """The equalities, and the right side's columns in them; the comparison of times only
+        restates the join's rule."""
         assert self.item.condition is not None, "the parser wants ON"
         keys: list[str] = []
         equal: list[exp.Expr] = []
@@ -110,7 +110,7 @@ class AsOf:
         return True
 
     def _tolerance(self, left: Visible, right: Side, window: object) -> tuple[Predicate, ...]:
-        """`[RANGE d]` on the right: what is older than that is no partner."""
+        """`[RANGE d]` on the right: older rows are no partners."""
         if window == UNBOUNDED:
             return ()
         age = window.range if isinstance(window, RangeWindow) and window.slide is None else None

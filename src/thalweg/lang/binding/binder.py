@@ -1,4 +1,5 @@
-"""SELECT to a logical plan: names, types and windows settled, or refused with the place."""
+"""The binder from SELECT to a logical plan: resolves names, types and windows, or refuses them with
+the place."""
 
 from __future__ import annotations
 
@@ -99,8 +100,8 @@ _COUNTING = {
 
 
 def _combined(query: ast.SetOperation, catalog: Catalog, text: str) -> Found:
-    """UNION, EXCEPT, INTERSECT. ISTREAM and the like are said in the first SELECT, WITH in the
-    last, and are about the whole."""
+    """UNION, EXCEPT, INTERSECT. ISTREAM and the like are written in the first SELECT, WITH in the
+    last, and apply to the whole."""
     left, right = (_bind(q, catalog, text) for q in (query.left, query.right))
     refuse_whole(query.left, left, text)
     order, limit = right.order, right.limit
@@ -184,13 +185,13 @@ class _Binder:
         )
 
     def _may_look_around(self, items: Items) -> bool:
-        """Whether OVER may stand in SELECT: there is one stream, and it has no window."""
+        """Whether OVER may be used in SELECT: there is one stream, and it has no window."""
         only = items.members[0]
         bare = isinstance(only, Window) and only.window == UNBOUNDED
         return len(items.members) == 1 and bare and len(items.sources) == 1
 
     def _looking_around(self, items: Items, over: Over, scope: Scope) -> Items:
-        """The stream with the columns that OVER asks for, of the rows that WHERE lets through."""
+        """The stream with the columns of OVER, over the rows that WHERE accepts."""
         (window,) = items.members
         assert isinstance(window, Window)
         stream = replace(items, members=[window.input])

@@ -1,4 +1,4 @@
-"""What binding gives: a query as a relation, and what an item of FROM brings."""
+"""Results of binding: a query as a relation, and the parts of an item of FROM."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thalweg.plan.logical import EmitKind, Node, SortKey
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A query as a relation, and how it is to be emitted."""
+    """A query as a relation, and its kind of output."""
 
     node: Node
     kind: EmitKind
@@ -33,7 +33,7 @@ Bind = Callable[[ast.Query, Catalog, str], Found]
 
 @dataclass(slots=True)
 class Items:
-    """What an item of FROM brings: relations to join, the sources in view, and conditions."""
+    """The parts of an item of FROM: relations to join, the sources in view, and conditions."""
 
     members: list[Node]
     sources: list[Visible]
@@ -41,7 +41,7 @@ class Items:
 
 
 def refuse_whole(query: ast.Query, found: Found, text: str) -> None:
-    """ORDER BY, INTO and WITH of a part of a query."""
+    """Refuse ORDER BY, INTO and WITH in a part of a query."""
     if query.options:
         raise BindError("WITH is about a whole query", remedy="let it stand at the end").at(
             text, *place(text, query.at)
@@ -57,7 +57,7 @@ def refuse_whole(query: ast.Query, found: Found, text: str) -> None:
 
 
 def written_kind(query: ast.Query) -> EmitKind | None:
-    """ISTREAM and the like, if a query says so."""
+    """The written ISTREAM or the like, if there is one."""
     while isinstance(query, ast.SetOperation):
         query = query.left
     return query.kind

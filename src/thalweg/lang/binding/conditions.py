@@ -1,4 +1,4 @@
-"""Conditions as conjunctions: what stands between the ANDs, each with its place in the text."""
+"""Conditions as conjunctions: the operands of AND, each with its place in the text."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ def conjuncts_of(node: exp.Expr) -> list[exp.Expr]:
 
 
 def _text(node: exp.Expr) -> str:
-    """A condition as it is shown: the user's functions as the user writes them."""
+    """The text of a condition for display: user functions as the user writes them."""
     return str(node.sql(dialect="spark", normalize_functions=False))

@@ -70,7 +70,7 @@ class Sources:
         return isinstance(self.catalog.relation(source.name or ""), StreamDef)
 
     def _inner(self, source: ast.Source) -> Found | None:
-        """The query inside a source, bound once however often it is asked for."""
+        """The query inside a source, bound once however often it is read."""
         if id(source) not in self._bound:
             self._bound[id(source)] = self._bound_inner(source)
         return self._bound[id(source)]
@@ -87,7 +87,7 @@ class Sources:
         return self.bind(parse_query(view.text), self.catalog, view.text)
 
     def items(self) -> Items:
-        """Everything FROM brings."""
+        """All items of FROM."""
         self._refuse_twins()
         found = Items([], [], [])
         for item in self.query.from_items:

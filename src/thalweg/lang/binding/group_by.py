@@ -1,4 +1,4 @@
-"""GROUP BY and HAVING: one aggregate per grouping set, their rows put together."""
+"""GROUP BY and HAVING: one aggregate per grouping set, and the union of their rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from thalweg.plan.types import DATE, INT, TIMESTAMP
 from thalweg.windows.range import UNBOUNDED
 
 Item = tuple[str, Expr, exp.Expr]
-"""A column of SELECT: its name, what it computes, and where it stands."""
+"""A column of SELECT: its name, what it computes, and its place in the text."""
 _MOST_SETS = 4096
 
 

@@ -1,4 +1,4 @@
-"""WHERE with subqueries: IN becomes a join with the values there are, NOT IN an anti join."""
+"""WHERE with subqueries: IN becomes a join with the subquery's values, NOT IN an anti join."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def filtered(items: Items, scope: Scope, bind: Bind, conditions: tuple[exp.Expr,
 
 
 def _member(scope: Scope, bind: Bind, node: exp.Expr, number: int) -> tuple[Node, Expr, bool]:
-    """The values asked for by `x [NOT] IN (SELECT ...)`, the test of a row against one of them,
-    and whether one must, or none may, pass it."""
+    """The values of the subquery of `x [NOT] IN (SELECT ...)`, the test of a row against one of
+    them, and whether one must, or none may, pass it."""
     found = _membership(node)
     assert found is not None
     asked, is_there = found
@@ -67,7 +67,7 @@ def _member(scope: Scope, bind: Bind, node: exp.Expr, number: int) -> tuple[Node
     operand = scope.bind(asked.this)
     try:
         test = functions.resolve("=", [operand, value])
-        if not is_there and test.nullable:  # NOT IN is not true where the answer is unknown
+        if not is_there and test.nullable:  # NOT IN is not true where the result is unknown
             test = functions.resolve("coalesce", [test, Literal(BOOLEAN, False, True)])
     except ThalwegError as refusal:
         raise scope.place(refusal, node) from None
@@ -83,7 +83,7 @@ def _text(node: exp.Expr, is_there: bool) -> str:
 
 
 def _membership(node: exp.Expr) -> tuple[exp.In, bool] | None:
-    """`x IN (SELECT ...)`, and whether it is asked for (or denied)."""
+    """`x IN (SELECT ...)`, and whether it is required (or negated)."""
     is_there = True
     while isinstance(node, (exp.Paren, exp.Not)):
         is_there ^= isinstance(node, exp.Not)

@@ -1,4 +1,4 @@
-"""INTO: where a query's output goes, checked before anything starts."""
+"""INTO: the sinks of a query's output, checked before the query starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ORDER BY and LIMIT: which output columns sort the answer, and how much of it is shown."""
+"""ORDER BY and LIMIT: which output columns sort the answer, and how much of it is output."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _sort_key(node: exp.Expr, scope: Scope, items: list[Item]) -> SortKey:
 
 
 def _column(node: exp.Expr, scope: Scope, items: list[Item]) -> str:
-    """An output column by its name, its number, or what it computes."""
+    """An output column by its name, its number, or its expression."""
     if isinstance(node, exp.Literal) and node.name.isdigit():
         if 1 <= int(node.name) <= len(items):
             return items[int(node.name) - 1][0]

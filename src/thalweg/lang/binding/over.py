@@ -1,4 +1,4 @@
-"""OVER: columns that look at other rows of a stream, in its order, within a partition.
+"""OVER: columns that refer to other rows of a stream, in its order, within a partition.
 
 LAG, LEAD and ROW_NUMBER are computed on the bare stream, after WHERE; a window or a grouping of the
 result takes a subquery.
@@ -22,7 +22,7 @@ _REMEDY = "write LAG(price) OVER (PARTITION BY sym ORDER BY ts)"
 
 @dataclass(slots=True)
 class Over:
-    """The columns asked for, by partition."""
+    """The columns with OVER, by partition."""
 
     columns: dict[tuple[str, ...], dict[str, SequenceColumn]] = field(default_factory=dict)
 
@@ -30,7 +30,7 @@ class Over:
         return bool(self.columns)
 
     def applied(self, stream: Node) -> Node:
-        # what looks ahead comes last: it changes when rows come, and so what the others would see
+        # LEAD is last: it delays rows, which the other columns would see
         for partition, columns in sorted(self.columns.items(), key=lambda p: _looks_ahead(p[1])):
             stream = Sequence(stream, partition, tuple(columns.values()))
         return stream

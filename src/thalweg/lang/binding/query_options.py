@@ -1,4 +1,4 @@
-"""WITH (option = value, ...): known names with values they can have, or a refusal."""
+"""WITH (option = value, ...): known names with valid values, or a refusal."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from thalweg.plan.bound_query import ALLOWED_OPTIONS, QueryOptions
 
 
 def query_options(query: ast.Query, text: str) -> QueryOptions:
-    """What WITH says."""
+    """The options of WITH."""
     return QueryOptions(**checked_options(query.options, text, query.at))
 
 
 def checked_options(options: tuple[tuple[str, Any], ...], text: str, at: int) -> dict[str, Any]:
-    """Options by their names, each with a value it can have."""
+    """Options by their names, with validated values."""
     chosen: dict[str, Any] = {}
     for key, value in options:
         name = key.lower()

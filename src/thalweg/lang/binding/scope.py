@@ -71,8 +71,8 @@ _UNARY: dict[type[exp.Expr], str] = {exp.Not: "not", exp.Neg: "neg", exp.Bitwise
 
 @dataclass(slots=True)
 class Scope:
-    """The sources in view, and the text for error places; `over` gathers the columns over the order
-    of a stream, where there may be such."""
+    """The sources in view, and the text for error places; `over` collects the columns with OVER,
+    where they are allowed."""
 
     catalog: Catalog
     sources: tuple[Visible, ...]

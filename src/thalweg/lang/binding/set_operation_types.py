@@ -1,4 +1,4 @@
-"""Both sides of UNION, EXCEPT or INTERSECT with the same types, column by column."""
+"""Conversion of both sides of UNION, EXCEPT or INTERSECT to common types, column by column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a window kind asks of the binder, at one source of FROM."""
+"""The interface of a window kind to the binder, at one source of FROM."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class SourceWindow:
         )
 
     def _meant(self, node: exp.Expr) -> exp.Expr:
-        """The item of SELECT that a number or a name in GROUP BY stands for."""
+        """The item of SELECT that a number or a name in GROUP BY refers to."""
         items = self.query.items
         if isinstance(node, exp.Literal) and node.name.isdigit() and int(node.name) <= len(items):
             node = items[int(node.name) - 1]

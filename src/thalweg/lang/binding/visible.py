@@ -1,4 +1,4 @@
-"""What is in view of an expression, and how its parts are bound."""
+"""The sources in view of an expression, and the interface that binds its parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Visible:
 
 
 class ExpressionBinder(Protocol):
-    """What the rules of aggregates and of OVER need of the scope that they are bound in."""
+    """The part of the scope that the rules of aggregates and of OVER use."""
 
     @property
     def sources(self) -> tuple[Visible, ...]: ...

@@ -1,4 +1,4 @@
-"""Another window for one source of a query, as a change of its text."""
+"""Replacement of the window of one source of a query, as a change of its text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from thalweg.lang.parsing import ast
 
 
 def source_called(query: ast.Query, name: str, query_name: str) -> ast.Source:
-    """The one source that goes by a name: by its alias, or, without one, by the stream's."""
+    """The one source of this name: by its alias, or, without one, by the stream's name."""
     known = [(s.alias or s.name or "", s) for s in _sources(query)]
     found = [s for called, s in known if called.lower() == name.lower()]
     if len(found) == 1:
@@ -26,7 +26,7 @@ def source_called(query: ast.Query, name: str, query_name: str) -> ast.Source:
 
 
 def with_window(text: str, source: ast.Source, window: str) -> str:
-    """The text with a window in the place of the source's own, or after its name."""
+    """The text with a window in place of the source's own, or after its name."""
     begin, end = source.window_at
     return f"{text[:begin]} {window}{text[end:]}"
 

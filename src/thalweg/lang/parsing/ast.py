@@ -1,8 +1,8 @@
 """Statements as parsed, before any name is resolved.
 
-Scalar expressions stay sqlglot trees (each node knows its offset in the text, `meta["at"]`);
-everything that is ours (windows, clauses, statements) is a frozen dataclass. The whole language is
-here; what a version cannot run yet is refused by the binder, not by the parser.
+Scalar expressions stay sqlglot trees (each node has its offset in the text, `meta["at"]`);
+everything specific to Thalweg (windows, clauses, statements) is a frozen dataclass. The whole
+language is here; what a version cannot run yet is refused by the binder, not by the parser.
 """
 
 from __future__ import annotations

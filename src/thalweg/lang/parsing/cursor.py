@@ -1,5 +1,5 @@
-"""The text of statements token by token: Spark's tokens, scalar expressions as sqlglot reads them,
-and small helpers for what is ours."""
+"""The cursor over a statement's tokens: Spark's tokens, scalar expressions as sqlglot parses them,
+and small helpers for Thalweg's own syntax."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOT_AN_ALIAS = frozenset(
 
 
 class Dialect(Spark):
-    """Spark's tokens, with no statement swallowed whole as an opaque command."""
+    """Spark's tokens, with no statement left unparsed as an opaque command."""
 
     class Tokenizer(Spark.Tokenizer):
         STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
@@ -83,7 +83,8 @@ class Cursor(SparkParser):
         return node
 
     def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> exp.Expr | None:
-        """After a function call: our `WITHIN (5%)` or `WITHIN (8 BUCKETS)`, then SQL's own."""
+        """After a function call: Thalweg's `WITHIN (5%)` or `WITHIN (8 BUCKETS)`, then SQL's
+        own."""
         node = super()._parse_window(this, alias)
         if node is not None and self.peek("WITHIN", "("):
             self._advance(2)
@@ -96,7 +97,7 @@ class Cursor(SparkParser):
         return node
 
     def _subquery(self) -> exp.Expr | None:
-        """A query in brackets, where one begins: the parser of queries knows."""
+        """A query in brackets, where one begins; implemented by the parser of queries."""
         return None
 
     # -- helpers -----------------------------------------------------------------------------
@@ -237,6 +238,6 @@ def place(text: str, offset: int) -> tuple[int, int]:
 
 
 def offset_of(node: exp.Expr) -> int | None:
-    """Where an expression starts in its text, if any part of it knows."""
+    """The offset of an expression in its text, if any part of it has one."""
     found = [n.meta["at"] for n in node.walk() if "at" in n.meta]
     return min(found) if found else None

@@ -1,4 +1,4 @@
-"""Pieces of statements, each in a text of its own: what Python hands over as a string."""
+"""Parsing of fragments given as strings in the Python API, each in a text of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The dialect: statements and clauses are ours, scalar expressions are sqlglot's (Spark flavour).
+"""The parser of the dialect: statements and clauses are Thalweg's, scalar expressions are sqlglot's
+(Spark flavour).
 
 Parsing gives typed values or raises `ParseError` with the place; no other exception leaves it,
 whatever the text. The statements around SELECT are in `statements/`, one file each.
@@ -22,10 +23,10 @@ _LONGEST_STATEMENT = 200_000
 
 
 class QueryCursor(Cursor):
-    """A cursor that knows queries inside expressions."""
+    """A cursor that parses queries inside expressions."""
 
     def _subquery(self) -> exp.Expr | None:
-        """`(SELECT ...)` or `EXISTS (SELECT ...)`: a query of ours, windows and all."""
+        """`(SELECT ...)` or `EXISTS (SELECT ...)`: a Thalweg query, windows and all."""
         asked = bool(self._curr) and self._curr.text.upper() == "EXISTS"
         if not opens_select(self, 1 if asked else 0):
             return None
@@ -36,7 +37,7 @@ class QueryCursor(Cursor):
         return node
 
     def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
-        """`x IN (SELECT ...)` holds a query of ours, windows and all."""
+        """`x IN (SELECT ...)` holds a Thalweg query, windows and all."""
         if not opens_select(self):
             return super()._parse_in(this, alias)
         self._advance()
@@ -66,7 +67,7 @@ def parse_window(text: str) -> WindowClause:
 
 
 def same_text(left: str, right: str) -> bool:
-    """Whether two statements are the same but for space and comments between their words."""
+    """Whether two statements are the same except for space and comments between their tokens."""
     if left == right:
         return True
     words = [[(t.token_type, t.text) for t in Dialect().tokenize(text)] for text in (left, right)]
@@ -74,7 +75,7 @@ def same_text(left: str, right: str) -> bool:
 
 
 def parse_each(text: str, rule: Callable[[Cursor], T]) -> list[T]:
-    """What a rule makes of each statement of a script; they are separated by semicolons."""
+    """The result of a rule for each statement of a script; they are separated by semicolons."""
     if len(text) > _LONGEST_STATEMENT:
         raise ParseError(
             f"the script has {len(text)} characters, the limit is {_LONGEST_STATEMENT}",
@@ -96,7 +97,7 @@ def parse_each(text: str, rule: Callable[[Cursor], T]) -> list[T]:
     except RecursionError:
         raise ParseError("the statement is nested too deeply", remedy="flatten it") from None
     except (AttributeError, TypeError, ValueError, KeyError, IndexError, AssertionError) as error:
-        # sqlglot's own slips on malformed text; the text is at fault, not the user's program
+        # sqlglot's own failures on malformed text; the text is at fault, not the user's program
         raise ParseError(f"the text cannot be read as a statement ({error})") from None
 
 

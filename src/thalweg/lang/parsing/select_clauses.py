@@ -1,6 +1,6 @@
 """Clauses that a feature adds to the end of SELECT, behind HAVING, ORDER BY and LIMIT.
 
-A clause turns the relation that SELECT gives into another one.
+A clause turns the relation of SELECT into another one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class ClauseBinder(Protocol):
     """The binder, at one SELECT."""
 
     def column(self, node: Node, name: str) -> str:
-        """The column of the relation that goes by a name."""
+        """The column of the relation with this name."""
         ...
 
     def refuse(self, error: ThalwegError) -> NoReturn: ...
@@ -33,7 +33,7 @@ class SelectClause(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ClauseKind:
-    """`word` begins the clause, and so cannot be an alias; `parse` is asked behind it."""
+    """`word` begins the clause, and so cannot be an alias; `parse` is called behind it."""
 
     word: str
     parse: Callable[[Any], SelectClause]

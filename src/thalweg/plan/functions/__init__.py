@@ -57,7 +57,7 @@ ALIASES = {
 def resolve(name: str, args: Sequence[Expr]) -> Expr:
     """The call of a built-in function or operator, its arguments cast as needed.
 
-    Functions that are short for others come back as those (`nvl` as `coalesce`). `trim`, `ltrim`
+    Functions that abbreviate others are returned as those (`nvl` as `coalesce`). `trim`, `ltrim`
     and `rtrim` take (text [, characters]); `case` takes condition, value, ... [, default].
     """
     definition = DEFINITIONS.get(ALIASES.get(name, name))
@@ -69,7 +69,7 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
 
 
 def function_names() -> list[str]:
-    """Everything that is called by a name rather than written as an operator."""
+    """All functions that are called by a name rather than written as an operator."""
     hidden = {"neg", "in", "is_null", "is_not_null", "case", "and", "or", "not", "between", "div"}
     known = {*DEFINITIONS, *ALIASES} - hidden
     return sorted(n for n in known if n.isidentifier())

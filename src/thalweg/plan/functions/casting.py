@@ -1,6 +1,6 @@
-"""Which types turn into which: explicit casts, implicit ones, and the common type of several.
+"""Casts between types: explicit ones, implicit ones, and the common type of several.
 
-The rules are those of Spark 4 in ANSI mode. Casts of constants are folded where the answer cannot
+The rules are those of Spark 4 in ANSI mode. Casts of constants are folded where the result cannot
 depend on anything but the text.
 """
 

@@ -123,7 +123,7 @@ def _divide(name: str, args: Sequence[Expr]) -> Expr:
 
 
 def _scaled(name: str, interval: Expr, factor: Expr) -> Expr:
-    """`factor` stays a whole number if it is one: no microsecond gets lost."""
+    """The product; `factor` stays a whole number if it is one: no microsecond gets lost."""
     if not (factor.type.is_numeric or factor.type in (NULL, STRING)):
         raise mismatch(name, [interval, factor])
     wanted = BIGINT if factor.type.is_integer else DOUBLE
@@ -160,7 +160,7 @@ def _negative(name: str, args: Sequence[Expr]) -> Expr:
 
 
 def _negated(literal: Literal) -> Literal:
-    """`-1` is a constant, so that it may stand where only constants may."""
+    """The negation; `-1` is a constant, so that it may stand where only constants may."""
     value = None if literal.value is None else -literal.value
     return Literal(literal.type, literal.nullable, value)
 

@@ -1,4 +1,4 @@
-"""What the planner may assume about an expression before it runs."""
+"""Properties of an expression that the planner relies on before it runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from thalweg.plan.functions.signature import DEFINITIONS
 
 
 def can_raise(expr: Expr) -> bool:
-    """Whether some row could make the evaluation fail; never wrong when it says no."""
+    """Whether evaluation may fail on some row; False is always right."""
     return any(_node_raises(e) for e in walk(expr))
 
 

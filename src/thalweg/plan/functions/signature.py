@@ -1,4 +1,4 @@
-"""How a function is declared: its parameters, its result, and whether it may raise."""
+"""Declarations of functions: parameters, result, and whether they may raise."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Raises = Callable[[Call], bool]
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function of the language: `usage` is what a refusal shows."""
+    """A function of the language: `usage` is shown in error messages."""
 
     name: str
     usage: str
@@ -91,7 +91,7 @@ def make(
 
 
 def mismatch(name: str, args: Sequence[Expr]) -> TypeMismatch:
-    """The refusal of these arguments, naming what would be accepted."""
+    """The error for these arguments, naming what would be accepted."""
     given = ", ".join(str(a.type) for a in args)
     usage = DEFINITIONS[name].usage if name in DEFINITIONS else name
     return TypeMismatch(f"{name} does not take ({given})", remedy=f"it takes {usage}")

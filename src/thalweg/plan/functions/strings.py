@@ -23,7 +23,8 @@ for _name in ("startswith", "endswith", "contains"):
 
 
 def _like_raises(call: Call) -> bool:
-    """A pattern that is written down, and escapes only what can be escaped, suits every text."""
+    """Whether LIKE may fail: a constant pattern that escapes only what can be escaped suits every
+    text."""
     pattern = call.args[1]
     if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
         return True

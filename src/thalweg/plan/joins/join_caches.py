@@ -1,9 +1,9 @@
 """Plans with subresults: joins of some leaves that other pipelines look up instead of computing.
 
 A *span* is a run of neighbouring probes in one pipeline. Where the pipelines of all its leaves join
-just them first (the prefix invariant), what changes in the subresult comes by in normal processing;
-for leaves that meet others before, the change is computed apart. Spans of several pipelines over
-the same leaves and by the same key share one subresult.
+just them first (the prefix invariant), changes of the subresult are produced in normal processing;
+for leaves that meet others before, the change is computed by a separate pipeline. Spans of several
+pipelines over the same leaves and by the same key share one subresult.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Span:
 
 
 def can_be_kept(leaf: Leaf) -> bool:
-    """Whether rows of a leaf can be referred to from one epoch to the next."""
+    """Whether rows of a leaf can be referred to across epochs."""
     waits = leaf.window is not None and leaf.window.waits
     passing = waits or leaf.changes or leaf.members
     return leaf.is_stored and not passing
@@ -59,8 +59,8 @@ def keeps_prefix(orders: Mapping[int, Sequence[int]], members: Iterable[int]) ->
 
 
 def all_spans(block: Block, *, prefix: bool = False) -> list[Span]:
-    """Every run of probes whose leaves may be kept as a subresult; with `prefix` those alone whose
-    changes come by."""
+    """Every run of probes whose leaves may be kept as a subresult; with `prefix` only those whose
+    changes are produced in normal processing."""
     if block.outer is not None:
         return []
     orders, found = block.orders, []
@@ -79,7 +79,7 @@ def all_spans(block: Block, *, prefix: bool = False) -> list[Span]:
 
 def may_be_kept(block: Block, members: Sequence[int]) -> bool:
     """Whether the join of some leaves can be kept: rows can be referred to, and keys or other
-    predicates between them link them (a product of windows is nothing to keep)."""
+    predicates between them link them (a product of windows is not worth keeping)."""
     if not all(can_be_kept(block.leaves[i]) for i in members):
         return False
     classes = KeyClasses(block.leaves, block.joins)
@@ -88,7 +88,7 @@ def may_be_kept(block: Block, members: Sequence[int]) -> bool:
 
 
 def is_linked(block: Block, members: Sequence[int]) -> bool:
-    """Whether keys lead from each of some leaves to all the others, by way of them alone."""
+    """Whether keys lead from each of some leaves to all the others, through these leaves alone."""
     classes = KeyClasses(block.leaves, block.joins)
     return _reaches_all(members, [set(c) & set(members) for c in classes.members])
 
@@ -101,7 +101,7 @@ def _reaches_all(members: Sequence[int], links: Sequence[set[int]]) -> bool:
 
 
 def compatible(spans: Sequence[Span]) -> bool:
-    """Whether none of the spans overlaps another in its pipeline."""
+    """Whether no two of the spans overlap in their pipeline."""
     return not any(
         one.leaf == other.leaf and one.first <= other.last and other.first <= one.last
         for n, one in enumerate(spans)
@@ -138,7 +138,7 @@ def with_spans(plan: QueryPlan, relation: int, spans: Sequence[Span]) -> QueryPl
 
 
 def upkeep_of(plan: QueryPlan, relation: int, span: Span) -> tuple[Pipeline, ...]:
-    """The pipelines apart that a span would need to be kept."""
+    """The separate pipelines that are needed to maintain a span."""
     return _builder(plan, relation, [span]).subresults_of([span])[0][0].upkeep
 
 
@@ -172,7 +172,7 @@ class _Builder:
     def subresults_of(
         self, spans: Sequence[Span]
     ) -> tuple[tuple[Subresult, ...], dict[int, list[int]]]:
-        """The subresults for some spans, and what each pipeline meets with them."""
+        """The subresults for some spans, and what each pipeline probes with them."""
         orders = self.block.orders
         units: dict[int, list[int]] = {leaf: list(order) for leaf, order in orders.items()}
         for span in sorted(spans, key=lambda s: -s.first):
@@ -222,8 +222,8 @@ class _Builder:
         return joined == members
 
     def _fill(self, members: set[int], keys: list[tuple[int, str]]) -> Pipeline:
-        """From a key, one column per class, to the members' rows; without keys from the rows of
-        one member to those of the others."""
+        """The fill pipeline from a key, one column per class, to the members' rows; without keys
+        from the rows of one member to those of the others."""
         types = {f.name: f.type for leaf in self.leaves for f in leaf.fields}
         columns = {n: Field(f"{KEY}{i}", types[c], True) for i, (n, c) in enumerate(keys)}
         source = Leaf("", "", tuple(columns.values()), None)
@@ -232,7 +232,7 @@ class _Builder:
         return self._between(start, members, inside, (*self.leaves, source))
 
     def _inside(self, members: set[int], keys: Mapping[int, str]) -> KeyClasses:
-        """Only what links members with each other, or, as leaf -1, with a key."""
+        """Predicates that link only members with each other, or, as leaf -1, with a key."""
         inside = KeyClasses(self.leaves, self.block.joins)
         covered = [p for n, p in enumerate(inside.predicates) if n in inside.covered]
         inside.members = [
@@ -289,7 +289,8 @@ class _Builder:
         loose: set[int],
         plain: Mapping[int, Probe],
     ) -> Probe:
-        """Look a subresult up by all its keys. Predicates between members were judged in it."""
+        """The probe of a subresult by all its keys. Predicates between members were evaluated in
+        it."""
         keys = _key(self.classes, set(done), set(subresult.members))
         owners = [[i for i in done if i in self.classes.members[n]] for n, _ in keys]
         shared = [i for i in done if i not in loose and all(i in o for o in owners)]

@@ -1,4 +1,4 @@
-"""Columns that equality predicates make equal: the keys of a join."""
+"""The keys of a join: classes of columns that equality predicates make equal."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class KeyClasses:
         return [c for c in self.members if all(i in c for i in wanted)]
 
     def residual(self) -> list[Predicate]:
-        """Predicates that no key settles and that cannot raise."""
+        """Predicates that no key implies and that cannot raise."""
         return [
             p
             for n, p in enumerate(self.predicates)
@@ -49,7 +49,7 @@ class KeyClasses:
         ]
 
     def bridges(self) -> list[set[int]]:
-        """Pairs of leaves that other predicates than keys link."""
+        """Pairs of leaves that predicates other than keys link."""
         owner = {f.name: i for i, leaf in enumerate(self.leaves) for f in leaf.fields}
         spoken_of = [{owner[c] for c in columns_of(p.expr)} for p in self.residual()]
         return [leaves for leaves in spoken_of if len(leaves) == 2]
@@ -64,7 +64,7 @@ def _equal_columns(expr: Expr) -> tuple[str, str] | None:
 
 
 def _widened(expr: Expr) -> str | None:
-    """The column under casts that keep the hash of a value."""
+    """The column under casts that preserve the hash of a value."""
     if isinstance(expr, Column):
         return None if expr.type.name == "DECIMAL" else expr.name
     if isinstance(expr, Call) and expr.function == "cast":

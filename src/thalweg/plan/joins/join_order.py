@@ -1,7 +1,7 @@
-"""Pipelines: in which order a change of one leaf meets the others, and by which keys.
+"""Pipelines: the order in which a change of one leaf meets the others, and by which keys.
 
-`Orders` are the choices that may change between epochs without changing a row: the order of
-filters at each leaf and the order of probes in each pipeline.
+`Orders` are the choices that may change between epochs without changing a row: the order of filters
+at each leaf and the order of probes in each pipeline.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def pipeline_of(plan: QueryPlan, which: PipelineOf) -> Pipeline:
 
 
 def repiped(plan: QueryPlan, which: PipelineOf, order: Sequence[int]) -> QueryPlan:
-    """The plan with one pipeline in another order, as far as keys allow it. Subresults that the
-    relation kept are dropped: in another order they may hear no more of what changes."""
+    """The plan with one pipeline in another order, as far as keys allow it. Subresults of the
+    relation are dropped: in another order their changes may no longer be produced."""
     block = without_subresults(plan.block(which.relation))
     classes = KeyClasses(block.leaves, block.joins)
     probed = probe_order(which.leaf, len(block.leaves), classes, order)
@@ -93,7 +93,7 @@ def repiped(plan: QueryPlan, which: PipelineOf, order: Sequence[int]) -> QueryPl
 
 
 def without_subresults(block: Block) -> Block:
-    """The same, every pipeline probing leaf by leaf."""
+    """The plan with every pipeline probing leaf by leaf."""
     if not block.subresults:
         return block
     leaves = tuple(replace(leaf, fields=leaf.untracked) for leaf in block.leaves)
@@ -146,7 +146,8 @@ def _pipelines(
 
 
 def _outer_lookup(pipeline: Pipeline, kind: OuterKind, classes: KeyClasses) -> Pipeline:
-    """All of ON decides whether there is a partner, also what may raise."""
+    """The probe of an outer join: all of ON, including predicates that may raise, decides whether
+    there is a partner."""
     (probe,) = pipeline.probes
     residual = tuple(p for n, p in enumerate(classes.predicates) if n not in classes.covered)
     return replace(pipeline, probes=(replace(probe, residual=residual, outer=kind),))
@@ -154,7 +155,7 @@ def _outer_lookup(pipeline: Pipeline, kind: OuterKind, classes: KeyClasses) -> P
 
 def _brings_changes(leaf: Leaf, leaves: tuple[Leaf, ...]) -> bool:
     """Whether changes of a leaf must meet the others. Rows of a stream without a window meet a
-    table as it is when they come: what came before is not kept for it."""
+    table as it is when they arrive: earlier rows are not kept for it."""
     if not leaf.is_table and not leaf.is_static:
         return True
     windows = [other.window for other in leaves if other.window is not None]
@@ -165,9 +166,9 @@ def _brings_changes(leaf: Leaf, leaves: tuple[Leaf, ...]) -> bool:
 def probe_order(
     start: int, leaves: int, classes: KeyClasses, wanted: Sequence[int] = ()
 ) -> list[int]:
-    """The wanted order as far as keys allow: a leaf that no key links to those before it comes
-    after the leaves on the shortest path to it, and never as a product where there is a path. Where
-    there is none, other predicates lead on."""
+    """The wanted order as far as keys allow: a leaf that no key links to those before it follows
+    the leaves on the shortest path to it, and is never joined as a product where there is a path.
+    Where there is none, other predicates lead on."""
     preference = list(dict.fromkeys([*(i for i in wanted if i < leaves), *range(leaves)]))
     preference = [i for i in preference if i != start]
     order = [start]
@@ -180,14 +181,14 @@ def probe_order(
 
 
 def _next_part(preference: list[int], done: list[int], classes: KeyClasses) -> int:
-    """A leaf that no key leads to; a product only if no predicate does."""
+    """A leaf that no key leads to; a product only if no predicate leads to it either."""
     left = [i for i in preference if i not in done]
     bridges = classes.bridges()
     return next((i for i in left if any(i in b and b & set(done) for b in bridges)), left[0])
 
 
 def _paths(done: list[int], leaves: int, classes: KeyClasses) -> dict[int, int]:
-    """Per leaf that keys lead to the one before it on a shortest path."""
+    """Per leaf reachable by keys the one before it on a shortest path."""
     above: dict[int, int] = {}
     frontier = list(done)
     while frontier:
@@ -200,7 +201,7 @@ def _paths(done: list[int], leaves: int, classes: KeyClasses) -> dict[int, int]:
 
 
 def _missing(leaf: int, done: list[int], above: dict[int, int], classes: KeyClasses) -> list[int]:
-    """A leaf behind those that still have to come before it."""
+    """The leaves to be joined next for a leaf: those missing on the path to it, then itself."""
     if leaf in done:
         return []
     path = [leaf]
@@ -239,7 +240,7 @@ def pipeline(
 @dataclass(frozen=True, slots=True)
 class _Links:
     """Columns a leaf is looked up by: (column before it, its own). `parent` is the leaf of the tree
-    that settles most of them, `near` are those it settles, `far` the others."""
+    that has most of the former, `near` are the pairs with its columns, `far` the others."""
 
     parent: int
     near: tuple[tuple[str, str], ...]

@@ -40,7 +40,7 @@ def with_tree(plan: QueryPlan, relation: int, tree: Tree) -> QueryPlan:
 
 
 def can_follow(block: Block, tree: Tree) -> bool:
-    """Whether keys link the branches at every node, and what lies below the root can be kept."""
+    """Whether keys link the branches at every node, and everything below the root can be kept."""
     if isinstance(tree, int):
         return True
     inner = [leaves_of(b) for b in tree if not isinstance(b, int)]
@@ -49,7 +49,7 @@ def can_follow(block: Block, tree: Tree) -> bool:
 
 
 def _way_up(tree: Tree, leaf: int, classes: KeyClasses) -> tuple[list[int], list[Span]]:
-    """In which order rows of a leaf meet the others, and the branches they meet as one."""
+    """The order in which rows of a leaf meet the others, and the branches they meet as one."""
     order: list[int] = []
     spans: list[Span] = []
     for level in _met(tree, leaf):

@@ -1,8 +1,8 @@
 """Outer joins in terms of inner joins and counts, or as look-ups.
 
-A left row has a partner as long as the inner join has a result with its content; counting both says
-at every instant which rows stand alone. Where left rows never leave and the right side are tables,
-each row can be decided when it comes.
+A left row has a partner as long as the inner join has a result with its content; counting both
+gives at every instant the rows without a partner. Where left rows never leave and the right side
+are tables, each row can be decided when it arrives.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from thalweg.plan.logical import (
 
 
 def is_lookup(node: OuterJoin) -> bool:
-    """Whether the left rows never leave and the right ones are of tables: then nothing has to be
-    remembered to know who stands alone."""
+    """Whether the left rows never leave and the right ones are of tables: then no state is needed
+    to know which rows have no partner."""
     windows = [n.window for n in walk(node.left) if isinstance(n, Window)]
     endless = all(w.is_endless for w in windows)
     plain = all(isinstance(n, (Filter, Join, Window, Scan)) for n in walk(node.left))
-    # where nothing ever comes, rows are there from the start only if both sides are bare tables
+    # without new rows, all are there from the start only if both sides are bare tables
     led = has_streams(node.left) or all(isinstance(n, (Filter, Scan)) for n in walk(node.right))
     lasting = endless and plain and led
     return node.kind is not OuterKind.FULL and lasting and not has_streams(node.right)
@@ -43,8 +43,8 @@ def is_lookup(node: OuterJoin) -> bool:
 def without_outer(node: OuterJoin) -> Node:
     """An outer join in terms of inner joins and counts.
 
-    A left row has a partner as long as the inner join has a result with its content; counting
-    both says at every instant which rows stand alone.
+    A left row has a partner as long as the inner join has a result with its content; counting both
+    gives at every instant the rows without a partner.
     """
     inner = Project(_inner(node), same_columns(node.left.schema + node.right.schema))
     if node.kind is OuterKind.SEMI:
@@ -61,7 +61,7 @@ def without_outer(node: OuterJoin) -> Node:
 
 
 def _inner(node: OuterJoin) -> Node:
-    """The inner join below an outer one, flat where an inner join stands on a side of it."""
+    """The inner join below an outer one, flattened where an inner join is on a side of it."""
     members: list[Node] = []
     predicates: list[Predicate] = []
     for side in (node.left, node.right):
@@ -84,7 +84,7 @@ def _by_partner(rule: CountRule, side: Node, inner: Node) -> Node:
 
 
 def same_columns(schema: Schema) -> tuple[Named, ...]:
-    """All columns as they stand."""
+    """All columns unchanged."""
     return tuple(Named(f.name, f.column()) for f in schema)
 
 

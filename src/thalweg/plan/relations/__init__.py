@@ -1,1 +1,2 @@
-"""Kinds of relations, one per file: values of a plan, and what planning asks of them."""
+"""Kinds of relations, one per file: values of a plan, and the operations that planning needs of
+them."""

@@ -33,7 +33,7 @@ class Grouping:
 @dataclass(frozen=True, slots=True)
 class Block(Relation):
     """FROM, WHERE, GROUP BY, HAVING and SELECT. With `outer`, rows of the first leaf looked up in
-    the second, whatever comes of it. `joins` are the predicates that pipelines are made from. Where
+    the second, as that says. `joins` are the predicates that pipelines are made from. Where
     pipelines look `subresults` up, `plain` are the same without them."""
 
     slots = (GROUPS, ROWS, STREAM, LEAF, BAG)
@@ -50,7 +50,7 @@ class Block(Relation):
 
     @property
     def orders(self) -> dict[int, tuple[int, ...]]:
-        """Per leaf that brings changes the others as they are joined."""
+        """Per leaf that brings changes, the others in the order they are joined."""
         return {p.leaf: p.order for p in self.pipelines}
 
     @property
@@ -64,7 +64,7 @@ class Block(Relation):
         return tuple(p for pipe in self.plain or self.pipelines for p in pipe.probes)
 
     def unit(self, number: int) -> Leaf | Subresult:
-        """What a probe meets: a leaf, or, numbered after them, a subresult."""
+        """The target of a probe: a leaf, or, numbered after them, a subresult."""
         count = len(self.leaves)
         return self.leaves[number] if number < count else self.subresults[number - count]
 
@@ -97,7 +97,7 @@ class Block(Relation):
         return frozenset(k.expr.name for k in keys if isinstance(k.expr, Column))
 
     def needs(self) -> tuple[Need, ...]:
-        """Of one leaf alone; how several are joined is the matter of `plan/routing.py`."""
+        """The needs of each leaf alone; how several are joined is decided in `plan/routing.py`."""
         return tuple(self._need(leaf) for leaf in self.leaves)
 
     def _need(self, leaf: Leaf) -> Need:

@@ -1,8 +1,8 @@
-"""What every kind of relation answers when it is planned.
+"""The interface of every kind of relation to the planner.
 
 A plan is a list of relations, each made from streams and tables (its `leaves`) and from relations
 before it (its `inputs`). A kind is a frozen dataclass; how it runs is registered for its class in
-`exec/relations/`, how it comes out of the logical plan in `plan/planner.py`. The kinds that the
+`exec/relations/`, how it is lowered from the logical plan in `plan/planner.py`. The kinds that the
 planner itself makes have these in files of their own; a feature has them all in one.
 """
 
@@ -24,9 +24,9 @@ Reorder = Callable[[Predicates], Predicates]
 
 
 class Together(Enum):
-    """Which rows of an input must come to one task."""
+    """Which rows of an input must be sent to one task."""
 
-    ANY = "each row goes its way alone"
+    ANY = "each row on its own"
     KEYS = "rows that are equal in the keys"
     CONTENT = "rows of equal content"
     ALL = "all rows"
@@ -41,7 +41,7 @@ class Need:
 
 
 class Describer(Protocol):
-    """What EXPLAIN knows beyond the relation."""
+    """Names and texts that EXPLAIN needs beyond the relation."""
 
     def leaf(self, leaf: Leaf) -> list[str]: ...
     def inputs(self, numbers: Sequence[int]) -> str: ...
@@ -52,10 +52,10 @@ class Relation(ABC):
 
     __slots__ = ()
     slots: ClassVar[tuple[SlotKind, ...]] = ()
-    """What it keeps from epoch to epoch."""
+    """The state it keeps from epoch to epoch."""
     sees_rows_once: ClassVar[bool] = False
-    """Whether it reads each row of its leaves once, when it arrives: what came before is in its
-    state alone."""
+    """Whether it reads each row of its leaves once, when it arrives: earlier rows are in its state
+    alone."""
 
     @property
     @abstractmethod
@@ -73,7 +73,7 @@ class Relation(ABC):
     @property
     @abstractmethod
     def only_grows(self) -> bool:
-        """Whether no row ever vanishes, given that none does from the inputs."""
+        """Whether no row ever vanishes, provided that none does from the inputs."""
 
     @property
     def has_keys(self) -> bool:
@@ -89,7 +89,7 @@ class Relation(ABC):
         return frozenset((column,)) & {f.name for f in self.schema}
 
     def conjunctions(self) -> Iterator[Predicates]:
-        """Predicates that are asked together, and may be in any order."""
+        """Predicates that are evaluated together, and may be in any order."""
         for leaf in self.leaves:
             yield leaf.filters + leaf.hints + leaf.members
             yield leaf.post_filters
@@ -104,7 +104,7 @@ class Relation(ABC):
 
     @abstractmethod
     def explained(self, show: Describer) -> list[str]:
-        """The relation in words, indented by two."""
+        """The relation as text, indented by two."""
 
 
 def reordered_leaf(leaf: Leaf, order: Reorder) -> Leaf:

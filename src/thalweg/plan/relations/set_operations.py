@@ -1,4 +1,4 @@
-"""DISTINCT, EXCEPT, INTERSECT, SEMI and ANTI: rows by how often they are in the inputs."""
+"""DISTINCT, EXCEPT, INTERSECT, SEMI and ANTI: rows by their multiplicities in the inputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thalweg.plan.state_slots import COUNTS
 
 @dataclass(frozen=True, slots=True)
 class Counted(Relation):
-    """Rows that are there as often as a rule over their counts in the inputs says."""
+    """Rows whose multiplicity a rule computes from their counts in the inputs."""
 
     slots = (COUNTS,)
     rule: CountRule

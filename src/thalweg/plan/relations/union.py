@@ -10,7 +10,7 @@ from thalweg.plan.relations.protocol import Describer, Need, Relation, Together
 
 @dataclass(frozen=True, slots=True)
 class UnionAll(Relation):
-    """All rows of all inputs, column by column as they stand."""
+    """All rows of all inputs, columns matched by position."""
 
     inputs: tuple[int, ...] = field()
     schema: Schema = field()

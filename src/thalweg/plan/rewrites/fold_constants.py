@@ -1,4 +1,4 @@
-"""Compute what does not depend on the row."""
+"""Constant folding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read only the columns somebody looks at."""
+"""Column pruning: scans read only columns that are used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Move filters towards the streams they speak of."""
+"""Filter pushdown: predicates move towards the streams they reference."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from thalweg.plan.logical import Filter, Join, Node, Window, transform
 def push_filters(node: Node) -> Node:
     """Predicates on one input sink below the join, and below `[RANGE]`, never below `[ROWS]`.
 
-    A row window counts rows: dropping some before it would let older ones back in. A predicate
-    that may raise stays above a join: an error matters only on combinations that everything else
+    A row window counts rows: dropping some before it would let older ones back in. A predicate that
+    may raise stays above a join: an error matters only on combinations that everything else
     accepts, and that is known above only.
     """
     return transform(node, _push)

@@ -1,4 +1,4 @@
-"""Split `p AND q` inside a filter into two predicates."""
+"""Splitting of `p AND q` inside a filter into two predicates."""
 
 from __future__ import annotations
 

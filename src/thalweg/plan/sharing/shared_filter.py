@@ -1,7 +1,7 @@
-"""Queries that only filter one stream: a conjunction asked of each row, some of its columns given.
+"""Queries that only filter one stream: a conjunction tested on each row, and some of its columns.
 
-However many there are of them, they run as one (see `exec/shared_filters`): what tells them apart
-is data.
+However many there are of them, they run as one (see `exec/shared_filters`): their differences are
+data.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class StandingFilter:
 
 
 def standing_filter(plan: QueryPlan) -> StandingFilter | None:
-    """What a query asks of each row, if that is all it does, and no row can make it fail."""
+    """The filter of a query, if it is nothing more, and no row can make it fail."""
     block = plan.only_block
     if block is None or plan.kind is not EmitKind.ISTREAM or plan.order:
         return None
@@ -61,7 +61,7 @@ def standing_filter(plan: QueryPlan) -> StandingFilter | None:
 
 
 def where_filter(plan: QueryPlan) -> StandingFilter | None:
-    """What a query over windows of one stream asks of each row, whenever it comes."""
+    """The condition of a query over windows of one stream on each row, whatever its time."""
     leaves = plan.leaves
     if len(leaves) != 1 or plan.relations[0].sees_rows_once:
         return None
@@ -80,7 +80,7 @@ def _asked(leaf: Leaf, columns: tuple[tuple[str, str], ...]) -> StandingFilter |
 
 
 def split_up(asked: Sequence[Expr]) -> tuple[tuple[Comparison, ...], tuple[Expr, ...]]:
-    """What an index can find, and the rest."""
+    """Conjuncts that an index supports, and the rest."""
     compared = [(_comparison(e), e) for e in asked]
     found = tuple(c for c, _ in compared if c is not None)
     return found, tuple(e for c, e in compared if c is None)
@@ -91,13 +91,13 @@ def _is_plain(block: Block) -> bool:
 
 
 def _is_bare(leaf: Leaf) -> bool:
-    """The whole stream, each row once, as it comes."""
+    """Whether a scan reads the whole stream, each row once, as it arrives."""
     whole = leaf.is_stored and leaf.window == UNBOUNDED
     return whole and not leaf.members and not leaf.post_filters
 
 
 def is_opaque(predicate: Predicate) -> bool:
-    """Whether it may fail on a row, or calls somebody else's code."""
+    """Whether it may fail on a row, or calls a user function."""
     return can_raise(predicate.expr) or any(isinstance(e, UserCall) for e in walk(predicate.expr))
 
 

@@ -1,10 +1,10 @@
 """Joins whose results are kept for many queries: the same sources and join predicates, different
-questions about each side.
+conditions on each side.
 
-All combinations of rows that could ever be in the windows together are made once, with all
-columns, by one query over the longest windows. What single sides are asked tells the queries apart
-and is left to the predicate index; which combinations lie in a window at an instant is told by the
-event times of their rows.
+All combinations of rows that could ever be in the windows together are made once, with all columns,
+by one query over the longest windows. Conditions on single sides differ between the queries and are
+left to the predicate index; which combinations lie in a window at an instant follows from the event
+times of their rows.
 
 Reference: Chandrasekaran and Franklin, Streaming Queries over Streaming Data (VLDB 2002), §5.4.
 """
@@ -49,7 +49,7 @@ ROWS = "j"
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """`plan` makes all combinations; `asked` is what one query asks of the sides. `times` are the
+    """`plan` makes all combinations; `asked` is one query's condition on the sides. `times` are the
     columns with the event times of the sides, by alias, and µs per tick of each."""
 
     plan: QueryPlan
@@ -58,8 +58,8 @@ class Paired:
 
 
 def pairs_of(query: BoundQuery, catalog: Catalog) -> Paired | None:
-    """The join that a query is about, if it is an inner join of streams under windows and no row
-    can make its predicates fail."""
+    """The join of a query, if it is an inner join of streams under windows and no row can make its
+    predicates fail."""
     join = _only_join(query.root)
     if join is None:
         return None
@@ -174,5 +174,5 @@ def _all_combinations(
     columns = tuple(Named(f.name, f.column()) for s in sides for f in s.fields)
     root = Emit(Project(join, columns), EmitKind.ISTREAM)
     plan = plan_query(BoundQuery(root, QueryOptions(unbounded=True), ""), catalog)
-    # combinations are told apart by their rows: none cancels another
+    # combinations differ in their rows: none cancels another
     return replace(plan, needs_netting=False)

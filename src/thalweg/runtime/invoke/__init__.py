@@ -1,1 +1,1 @@
-"""Queries that answer when they are invoked."""
+"""Invocation of queries that give an answer only when they are invoked."""

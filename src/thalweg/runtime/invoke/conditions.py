@@ -1,5 +1,5 @@
-"""What queries under mode `p` ask of rows, or of the sides of a join: once for all that ask the
-same."""
+"""Conditions of queries under mode `p` on rows, or on the sides of a join: equal ones are evaluated
+once."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from thalweg.runtime.planner import Planner
 
 
 class Conditions:
-    """Finds the condition of a query. With `composite` joins that differ only in what they ask of
-    each side are made once."""
+    """Finds the condition of a query. With `composite` joins that differ only in their conditions
+    on each side are made once."""
 
     def __init__(self, planner: Planner) -> None:
         self._planner = planner
@@ -32,6 +32,6 @@ class Conditions:
 
 
 def condition_key(found: StandingFilter) -> str:
-    """Equal for conditions that say the same, in whatever order."""
+    """A key that is equal for equal conditions, in whatever order."""
     said = sorted(f"{c.column} {c.operator} {c.constant!r}" for c in found.comparisons)
     return " AND ".join([found.stream, *said, *sorted(map(str, found.rest))])

@@ -1,8 +1,8 @@
-"""The answer of a query at an instant, from what is kept of it.
+"""The answer of a query at an instant, from its stored state.
 
-By its mode that is the answer itself (`c`), rows that its condition has let through (`p`), or rows
-of the streams (`none`). Files may go while they are read: then a newer state is committed, and the
-caller asks again.
+By the query's mode that is the answer itself (`c`), rows that its condition has accepted (`p`), or
+rows of the streams (`none`). Files may be deleted while they are read: then a newer state is
+committed, and the caller tries again.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from thalweg.windows.protocol import TimeWindow
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A query over what its windows hold at an instant: where it only picks columns of rows, which
-    ones. Rows may have been asked its `condition` (a member's name); of a join these are
+    """A query over the content of its windows at an instant: where it only projects columns of
+    rows, which ones. Rows may have passed its `condition` (a member's name); of a join these are
     combinations, with the `times` of their parts."""
 
     bound: BoundQuery
@@ -60,7 +60,7 @@ class Snapshot:
 
 
 class InstantAnswers:
-    """Answers from what is committed. `conditions` are those that rows were asked, by name."""
+    """Answers from committed state. `conditions` are those already evaluated on rows, by name."""
 
     def __init__(
         self,
@@ -77,26 +77,26 @@ class InstantAnswers:
         self._conditions = conditions
         self._catalog = catalog
         self._functions = functions
-        self._lock = threading.Lock()  # trees and open packs are common to all who ask
+        self._lock = threading.Lock()  # trees and open packs are shared by all callers
         self.fetching = RowFetch(storage)
         self.ranked = RangeAggregates()
         self.uses_trees = True
-        """Whether aggregates without groups are answered by trees."""
+        """Whether aggregates without groups are computed by trees."""
         self._known: dict[str, tuple[str, Snapshot]] = {}
         self._packs: dict[str, tuple[int, list[PackMeta]]] = {}
 
     def forget(self, name: str) -> None:
-        """A query has gone, or has another text."""
+        """Forget a query that was dropped, or has another text."""
         with self._lock:
             self._known.pop(name, None)
 
     def forget_condition(self, condition: str) -> None:
-        """Nothing is asked about a condition any more."""
+        """Forget a condition that no query has any more."""
         with self._lock:
             self.ranked.forget(condition)
 
     def answer(self, name: str, at: int | None) -> pa.Table:
-        """From one committed state, whatever is committed meanwhile."""
+        """The answer from one committed state, whatever is committed meanwhile."""
         with self._lock:
             committed = self._committed()
             query = committed.query(name)
@@ -107,7 +107,7 @@ class InstantAnswers:
             return self._fetched(committed, query, name, at)
 
     def _kept(self, query: CommittedQuery, name: str, at: int | None) -> pa.Table:
-        """The answer that is kept up to date."""
+        """The answer of mode `c`, which is kept up to date."""
         if at is not None:
             raise ConfigError(
                 f"of {name} only the current answer is kept",
@@ -126,7 +126,7 @@ class InstantAnswers:
     def _fetched(
         self, committed: CommittedState, query: CommittedQuery, name: str, at: int | None
     ) -> pa.Table:
-        """The answer over rows that are looked up now."""
+        """The answer over rows that are fetched now."""
         instant = instant_asked(name, query.frontier - 1, at)
         condition = query.condition if query.mode == P else ""
         asked = self._snapshot(name, condition)
@@ -169,7 +169,7 @@ class InstantAnswers:
     def _held(
         self, committed: CommittedState, asked: Snapshot, leaf: Leaf, instant: int
     ) -> pa.Table:
-        """What a table holds, or a window at an instant."""
+        """The content of a table, or of a window at an instant."""
         if leaf.alias not in asked.windows:
             return _together(leaf, list(self._table(committed, leaf)))
         return _together(leaf, list(self._within(committed, asked, leaf, instant)))
@@ -191,7 +191,7 @@ class InstantAnswers:
         return self.fetching.rows_wanted(packs, number, columns, low, high)
 
     def _matched(self, committed: CommittedState, about: str) -> list[PackMeta]:
-        """What conditions on a stream, or on a join, have let through."""
+        """The rows that conditions on a stream, or on a join, have accepted."""
         epoch = committed.epoch
         known = self._packs.get(about)
         if known is None or known[0] != epoch:
@@ -214,7 +214,7 @@ class InstantAnswers:
         for alias in times:
             low, high = asked.windows[alias].alive_at(instant)
             within[alias] = max(low, committed.kept_since(streams[alias])), high
-        # a combination comes with the last of its rows: no sooner than any window begins
+        # a combination has the time of its last row: no sooner than any window begins
         since = max(low for low, _ in within.values())
         packs = self._matched(committed, member.about)
         rows = self.fetching.rows_wanted(packs, member.id, columns, since, instant + 1)
@@ -229,7 +229,7 @@ class InstantAnswers:
     def _ranked(
         self, committed: CommittedState, asked: Snapshot, instant: int, until: int
     ) -> pa.Table:
-        """By the trees of its condition, which knows all rows up to an instant."""
+        """The answer by the trees of its condition, which has all rows up to an instant."""
         leaf, member = asked.plan.leaves[0], self._condition(committed, asked)
         low, high = asked.windows[leaf.alias].alive_at(instant)
         kept, cohort = committed.kept_since(leaf.relation), committed.query(member.cohort)

@@ -1,4 +1,4 @@
-"""Invoking a query: its answer, how much of its windows it covers, and being ready for it."""
+"""Invocation of a query: its answer, how much of its windows it covers, and readiness for it."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ ATTEMPTS = 5
 
 
 class Readiness(Protocol):
-    """Sees to it that an answer can be given."""
+    """Brings a query to the state in which an answer can be given."""
 
     def asked(self, name: str) -> None:
-        """An answer is asked for."""
+        """Note that an answer is requested."""
         ...
 
     def catch_up(self, name: str) -> None:
-        """Let a query process the past that it has not seen yet."""
+        """Let a query process the past that it has not processed yet."""
         ...
 
 
 class LiveReadiness:
-    """In the process of the engine: epochs are run, or waited for."""
+    """Readiness in the process of the engine: epochs are run, or waited for."""
 
     def __init__(self, queries: QueryLookup, modes: MaterializeModes, changes: Changes) -> None:
         self._queries = queries
@@ -44,7 +44,7 @@ class LiveReadiness:
         self._modes.invoked(name)
 
     def catch_up(self, name: str) -> None:
-        # who waits for a driver does not go on without it: others may use the engine then
+        # a caller that waits for a driver does not go on without it: others may use the engine then
         advance = self._changes.wait if self._changes.is_running else self._changes.run_epoch
         if self._modes.is_uncommitted(name):
             self._changes.commit()
@@ -52,9 +52,9 @@ class LiveReadiness:
             pass
 
     def is_behind(self, name: str) -> bool:
-        """Whether it still has to process the past, and runs."""
+        """Whether it still has to process the past, and is running."""
         query = self._queries.state(name)
-        if not query.runs and query.definition.mode != P:  # a condition does not rest with it
+        if not query.runs and query.definition.mode != P:  # a condition is never dormant
             return False
         is_member = self._queries.cohort(name) is not None
         return query.progress.behind or (not is_member and self._modes.is_behind(name))
@@ -102,7 +102,7 @@ class Invocations:
         )
 
     def refuse_without_output(self, name: str) -> None:
-        """Refuse to read the results of a query that has failed, or that puts nothing out."""
+        """Refuse to read the results of a query that has failed, or that has no output."""
         self.refuse_failed(name)
         is_member = self._queries.cohort(name) is not None
         if not is_member and self._queries.state(name).definition.mode:
@@ -116,5 +116,5 @@ class Invocations:
         if lifecycle.status == FAILED:
             raise QueryFailed(
                 f"query {name} failed: {(lifecycle.error or '').splitlines()[0]}",
-                remedy="see Query.stats()['error'] for the whole story",
+                remedy="see Query.stats()['error'] for the full error",
             )

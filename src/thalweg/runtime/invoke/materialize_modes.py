@@ -1,4 +1,4 @@
-"""Modes of queries that answer when they are invoked: how much work is done in advance."""
+"""Modes of queries that give an answer when they are invoked: how much work is done in advance."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from thalweg.runtime.state.query_state import AUTO, NONE, ON_DEMAND, PAUSED, C, 
 from thalweg.store.storage import Storage
 
 DECIDE_EVERY = 16
-"""Epochs between two looks at how often a query under `auto` is invoked."""
+"""Epochs between two checks of how often a query under `auto` is invoked."""
 OFTEN = 1.0
-"""Invocations an epoch from which on the answer is kept up to date; without any, nothing is."""
+"""Invocations per epoch from which on the answer is kept up to date; without any, nothing is."""
 
 
 class MaterializeModes:
@@ -66,12 +66,12 @@ class MaterializeModes:
                 self._users.setdefault(query.sharing.condition, set()).add(name)
         self._invoked: Counter[str] = Counter()
         self._looked_at: dict[str, int] = {}
-        """Queries under `auto` by the epoch they were last looked at, the longest ago first."""
+        """Queries under `auto` by the epoch of their last check, the longest ago first."""
 
-    # -- which mode --------------------------------------------------------------------------
+    # -- the mode of a query -----------------------------------------------------------------
 
     def refuse(self, name: str, bound: BoundQuery) -> None:
-        """Refuse what cannot be done, before anything is."""
+        """Refuse impossible requests, before anything is changed."""
         wanted = bound.options.materialize
         if wanted is None:
             return
@@ -94,7 +94,7 @@ class MaterializeModes:
             )
 
     def mode_after(self, name: str, bound: BoundQuery, query: QueryState) -> str:
-        """The mode of a query that is to say something else, or a refusal; none if it emits."""
+        """The mode of a query after a change of its text, or a refusal; empty if it emits."""
         mode, wanted = query.definition.mode, bound.options.materialize
         if not mode:
             if wanted is not None:
@@ -115,13 +115,13 @@ class MaterializeModes:
         return chosen
 
     def modes(self, bound: BoundQuery) -> tuple[str, ...]:
-        """How it could be answered, the least work in advance first."""
+        """The possible modes of a query, the least work in advance first."""
         if not has_snapshots(bound) or self._has_changing_tables(bound):
             return (C,)
         return (NONE, C) if self._conditions.of(bound) is None else (NONE, P, C)
 
     def _usual(self, bound: BoundQuery) -> str:
-        """What `auto` begins with."""
+        """The initial mode under `auto`."""
         return P if P in self.modes(bound) else C
 
     def _has_changing_tables(self, bound: BoundQuery) -> bool:
@@ -131,7 +131,7 @@ class MaterializeModes:
     # -- changing modes ----------------------------------------------------------------------
 
     def begin(self, name: str, bound: BoundQuery) -> None:
-        """Begin to answer for a query that has just been added."""
+        """Set up the mode of a query that has just been added."""
         query, wanted = self._state.queries[name], bound.options.materialize
         if query.definition.mode == P:
             self._use(name, query, bound)
@@ -140,7 +140,7 @@ class MaterializeModes:
         self.watch(name, bound)
 
     def watch(self, name: str, bound: BoundQuery) -> None:
-        """Remember the mode that is wanted; under `auto`, count how often it is invoked."""
+        """Record the requested mode; under `auto`, count invocations."""
         self._looked_at.pop(name, None)
         wanted = bound.options.materialize
         if wanted == AUTO:
@@ -150,7 +150,7 @@ class MaterializeModes:
             query.definition = replace(query.definition, materialize=wanted or "")
 
     def switch(self, name: str, mode: str, bound: BoundQuery) -> None:
-        """Another mode from here on; the answers stay the same."""
+        """Switch to another mode from here on; the answers stay the same."""
         query, plan = self._state.queries[name], self._plans[name]
         self.leave(name)
         self._registry.drop_state(query)
@@ -167,7 +167,7 @@ class MaterializeModes:
             frontier = query.progress.frontier
             kept = any(p.max_ts >= frontier and p.min_ts < now for p in packs)
             if not kept and any(s.rows for s in streams):
-                query.progress.start = frontier  # what was there is not in the windows any more
+                query.progress.start = frontier  # the windows no longer hold what was there
         else:
             query.progress.frontier, query.progress.behind = now, False
         if mode == P:
@@ -186,7 +186,7 @@ class MaterializeModes:
         self._users.setdefault(key, set()).add(name)
 
     def leave(self, name: str) -> None:
-        """A condition that no query asks about any more is forgotten."""
+        """Forget a query, and its condition if no other query uses that."""
         query = self._state.known(name)
         assert query is not None
         self._looked_at.pop(name, None)
@@ -208,7 +208,7 @@ class MaterializeModes:
             self._invoked[name] += 1
 
     def settle(self) -> None:
-        """Under `auto`, look every so often at how often queries are invoked."""
+        """Under `auto`, check at intervals how often queries are invoked."""
         epoch = self._state.epoch
         while self._looked_at:
             name, since = next(iter(self._looked_at.items()))
@@ -229,7 +229,7 @@ class MaterializeModes:
             self._detach(name)
             self.switch(name, wanted, bound)
 
-    # -- how far -----------------------------------------------------------------------------
+    # -- progress ----------------------------------------------------------------------------
 
     def is_uncommitted(self, name: str) -> bool:
         """Whether it was created or changed after the last commit."""
@@ -239,8 +239,8 @@ class MaterializeModes:
         return query is not None and query.definition.mode != "" and mode != query.definition.mode
 
     def is_behind(self, name: str) -> bool:
-        """Whether it, or the condition it asks about, still has to process the past. Answers
-        are made from what is committed, so that counts."""
+        """Whether it, or its condition, still has to process the past. Answers are made from
+        committed state, so that counts."""
         committed = self._committed()
         known = committed.query(name)
         if known is None or known.mode != P:

@@ -1,4 +1,4 @@
-"""How much of what its windows ask for a query has seen, by its name."""
+"""Coverage: how much of the span of its windows a query has processed, by its name."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class QueryCoverage:
         self._queries = queries
 
     def of(self, name: str, at: int | None = None) -> Coverage:
-        """Of its answer at an instant, by default the last one that is over. A member of a cohort
-        judges each row by itself."""
+        """The coverage of its answer at an instant, by default the last one that is over. A member
+        of a cohort evaluates each row by itself."""
         if self._queries.cohort(name) is not None:
             return Coverage()
         query, plan = self._queries.state(name), self._queries.windows(name)

@@ -1,8 +1,8 @@
-"""Aggregates without groups, over any window of what one condition lets through.
+"""Aggregates without groups, over any window of the rows that one condition accepts.
 
 There is a tree (`synopses/ranked_tree.py`) for each condition and each column that is aggregated,
-for all queries and windows. Trees are soft: what has arrived since is added at an invocation, what
-has left the stream is removed.
+for all queries and windows. Trees are soft: rows that have arrived since are added at an
+invocation, rows that have left the stream are removed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from thalweg.synopses.ranked_tree import RankedTree, Summary
 
 _TREED = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
 Fetch = Callable[[list[str], int], pa.Table | None]
-"""Rows that a condition has let through, with some columns, from an instant on."""
+"""Rows that a condition has accepted, with some columns, from an instant on."""
 
 
 def is_ranked(plan: QueryPlan) -> bool:
@@ -54,8 +54,8 @@ def _is_simple(aggregate: NamedAggregate) -> bool:
 
 @dataclass(slots=True)
 class _Ranks:
-    """What one condition lets through, in the order of time: when it came, and a tree over one
-    column of it, up to an instant. The first `gone` rows have left the stream."""
+    """The accepted rows of one condition, in the order of time: their times, and a tree over one
+    column of them, up to an instant. The first `gone` rows have left the stream."""
 
     tree: RankedTree = field(default_factory=RankedTree)
     times: Ints = field(default_factory=lambda: np.empty(0, np.int64))
@@ -64,7 +64,7 @@ class _Ranks:
 
 
 class RangeAggregates:
-    """All trees by condition and column; rows alone are counted under a column without a name."""
+    """All trees by condition and column; row counts are under a column without a name."""
 
     def __init__(self) -> None:
         self._ranks: dict[tuple[str, str], _Ranks] = {}
@@ -86,8 +86,8 @@ class RangeAggregates:
         low: int,
         high: int,
     ) -> pa.Table:
-        """The answer over rows with low ≤ event time < high. What the condition lets through is
-        `known` from when on, and up to when."""
+        """The answer over rows with low ≤ event time < high. The condition's rows are `known` from
+        one instant up to another."""
         block = plan.only_block
         assert block is not None
         assert block.grouping is not None

@@ -1,9 +1,9 @@
-"""Queries that only answer when they are invoked, and how much of the work is done before.
+"""Fetching rows for invoked queries, and how much of the work is done before.
 
-`none`: nothing; the rows in the windows are fetched and asked everything at the invocation. `p`:
-rows are asked the WHERE as they come, once for all queries with the same one, and fetched by whom
-they passed; windows, columns and groups are left for the invocation. `c`: the answer is kept up to
-date all the time. All three answer alike.
+`none`: nothing; the rows in the windows are fetched and all conditions evaluated at the invocation.
+`p`: WHERE is evaluated as rows arrive, once for all queries with the same one, and rows are fetched
+by the members they satisfy; windows, columns and groups are left for the invocation. `c`: the
+answer is kept up to date all the time. All three give the same answer.
 
 Reference: Chandrasekaran and Franklin, Streaming Queries over Streaming Data (VLDB 2002).
 """
@@ -59,7 +59,7 @@ class RowFetch:
                 table = table.set_column(table.column_names.index(TIME), TIME, at)
             else:
                 table = table.append_column(TIME, at)
-            table = table.replace_schema_metadata(None)  # what it says of indexes is true no more
+            table = table.replace_schema_metadata(None)  # metadata about indexes no longer applies
             memory.write_table(f"t{i}", table.combine_chunks())
             packs.append((PackMeta(f"t{i}", table.num_rows, 0, BEFORE_TIME, AFTER_TIME),))
         ranges = task_ranges(plan, 1)[0]
@@ -85,7 +85,7 @@ class RowFetch:
     def rows_wanted(
         self, packs: Sequence[PackMeta], member: int, columns: Sequence[str], low: int, high: int
     ) -> Iterator[pa.Table]:
-        """Rows that a member wants, of the shared results."""
+        """Rows of the shared results that a member wants."""
         for meta in packs:
             if meta.max_ts < low or meta.min_ts >= high:
                 continue
@@ -100,7 +100,8 @@ class RowFetch:
                 yield pa.Table.from_batches([taken])
 
     def _batch(self, pack: Pack, columns: tuple[str, ...]) -> pa.RecordBatch:
-        """Some columns of a pack in one piece: rows are taken faster from it than from a table."""
+        """Some columns of a pack as one batch: gathering rows is faster from it than from a
+        table."""
         key = ("batch", pack.name, columns)
         found = self.cache.derived(key)
         if found is None:

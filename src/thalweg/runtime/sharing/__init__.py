@@ -1,1 +1,1 @@
-"""What queries have in common: cohorts, window stores, dormant groups."""
+"""Work shared by queries: cohorts, window stores, dormant groups."""

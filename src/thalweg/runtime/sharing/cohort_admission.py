@@ -1,5 +1,6 @@
-"""Which queries are run together with others: those that only filter a stream, in no way of their
-own, once there are many of them. One that pauses or changes leaves, and returns afterwards."""
+"""Admission to cohorts: queries that only filter a stream, without a sink or options of their own,
+are run together once there are many of them. One that is paused or altered is detached, and
+readmitted afterwards."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ class CohortAdmission:
         self._away = {name: None for name, q in state.queries.items() if q.sharing.was_member}
 
     def shared(self, planned: Planned, callback: Callback | None) -> StandingFilter | None:
-        """What a new query filters by, if it is to be run together with others."""
+        """The filter of a new query, if it is to be run together with others."""
         if callback is not None or self._state.known(planned.name):
             return None
         found = self._shareable(planned.bound, planned.plan)
@@ -59,12 +60,12 @@ class CohortAdmission:
         return found if many or planned.name in self._cohorts.by_name else None
 
     def _are_many(self, stream: str) -> bool:
-        """Whether so many filter the stream that they are worth being run as one."""
+        """Whether enough queries filter the stream for them to be run as one."""
         self._filters[stream] += 1
         return self._filters[stream] > self._settings.share_from
 
     def _shareable(self, bound: BoundQuery, plan: QueryPlan) -> StandingFilter | None:
-        """What a query filters by, if it does nothing else, in no way of its own."""
+        """The filter of a query, if it does nothing else and has no sink or options of its own."""
         options = bound.options
         own = replace(options, history=None, unbounded=False, share=SHARE) != QueryOptions()
         if bound.sink is not None or own or options.share == "off":
@@ -76,7 +77,7 @@ class CohortAdmission:
         return found if isinstance(known, StreamDef) else None
 
     def enroll(self, planned: Planned, shared: StandingFilter) -> None:
-        """Let a query be run together with others."""
+        """Add a query to a cohort."""
         member = self._cohorts.by_name.get(planned.name)
         if member is None:
             history = planned.bound.options.history
@@ -89,7 +90,7 @@ class CohortAdmission:
         return name in self._cohorts.by_name or name in self._away
 
     def detach(self, name: str) -> None:
-        """Make a member a query of its own, from where it is."""
+        """Make a member a query of its own, from its present frontier."""
         if name in self._cohorts.by_name:
             self._detach(name)
         query = self._state.queries.get(name)
@@ -116,8 +117,8 @@ class CohortAdmission:
         self._queries.remember(name, bound)
 
     def settle(self) -> None:
-        """Make former members members again when they run as before, but not one with
-        followers: these read its own output."""
+        """Readmit former members when they run as before, but not one with followers: these read
+        its own output."""
         coming = {}
         for name in list(self._away):
             query, known = self._state.queries.get(name), self._queries.queries.get(name)
@@ -139,6 +140,6 @@ class CohortAdmission:
 
 
 def _runs_bare(query: QueryState) -> bool:
-    """Whether it runs with nothing to hold: no past, no state, no rejects."""
+    """Whether it runs without a past, state or rejects of its own."""
     is_new = query.output.replaces or query.progress.behind or query.is_silent
     return query.runs and not is_new and not query.holds_files

@@ -1,4 +1,4 @@
-"""Queries that only answer when they are invoked are dormant between invocations.
+"""Dormant queries: those that give an answer only when invoked, between invocations.
 
 Those with the same windows over the same streams are a group: they have the same frontier, and the
 same rows are kept for them. One of them, the leader, advances with the epochs for all.
@@ -19,7 +19,7 @@ from thalweg.runtime.state.query_state import QueryState
 
 
 class DormantQueries:
-    """Which queries are dormant, by group."""
+    """The dormant queries, by group."""
 
     def __init__(
         self,
@@ -61,10 +61,10 @@ class DormantQueries:
     def _put_to_rest(self, name: str, group: str) -> None:
         query, reads = self._state.queries[name], self._queries.reads.get(name, ())
         query.sharing = replace(query.sharing, dormant_group=group)
-        # nothing is put out
+        # there is no output
         query.definition = replace(query.definition, reads=tuple(sorted(reads)), schema="")
         query.progress.delivered = 0
-        self._state.dormant[name] = query  # before it goes: others may be looking for it
+        self._state.dormant[name] = query  # before it is dormant: others may be looking for it
         del self._state.queries[name]
         self._state.dormant_changed.add(name)
         self._groups.setdefault(group, {})[name] = None
@@ -94,7 +94,7 @@ class DormantQueries:
         self._queries.remember(name, replace(bound, options=options))
 
     def _hand_over(self, name: str) -> None:
-        """Another of its group leads, if there is one."""
+        """Make another query of its group the leader, if there is one."""
         for group in [g for g, leader in self._state.leaders.items() if leader == name]:
             heir = next(iter(self._groups.get(group, ())), None)
             if heir is None:
@@ -104,11 +104,12 @@ class DormantQueries:
                 self._state.leaders[group] = heir
 
     def may_rest(self, name: str) -> None:
-        """It may become dormant when it has the frontier of its leader."""
+        """Let it become dormant when it has the frontier of its leader."""
         self._candidates[name] = None
 
     def drop(self, name: str) -> bool:
-        """Forget a query; whether it was dormant. One that is not leads no group any more."""
+        """Forget a query; returns whether it was dormant. One that is not leads no group any
+        more."""
         if name not in self._state.dormant:
             self._hand_over(name)
             return False
@@ -122,7 +123,7 @@ class DormantQueries:
 
 
 def group_of(plan: QueryPlan) -> str:
-    """Equal for plans whose queries have the same frontier and need the same rows."""
+    """A key that is equal for plans whose queries have the same frontier and need the same rows."""
     leaves = [(type(r).__name__, leaf.relation, leaf.window) for r, leaf in plan.stored_leaves]
     said = f"{leaves} {plan.windows}"
     return hashlib.blake2b(said.encode(), digest_size=8).hexdigest()

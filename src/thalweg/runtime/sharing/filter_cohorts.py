@@ -1,11 +1,11 @@
-"""Queries that only filter a stream are members of one shared query per stream.
+"""Cohorts: queries that only filter a stream are members of one shared query per stream.
 
 A *cohort* is an internal query over the whole stream with a roll of members
-(`exec/shared_filters`); it has a frontier, a past and a state like any other. Members that come at
-one boundary form a cohort of their own, which goes through the past they asked for; when it has
-come as far as the stream's first cohort, the two become one. A member that is paused or altered
-leaves for a query of its own; when that runs again as far as the first cohort, and only filters, it
-comes back under a new number.
+(`exec/shared_filters`); it has a frontier, a past and a state like any other. Members that are
+added at one boundary form a cohort of their own, which processes the past they need; when its
+frontier reaches that of the stream's first cohort, the two are united. A member that is paused or
+altered is detached as a query of its own; when that has reached the first cohort's frontier again,
+and only filters, it is readmitted under a new number.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from thalweg.store.storage import Storage
 MOST_PACKS = 8
 MOST_STRUCK = 1_000
 CohortPlan = Callable[[str, str], QueryPlan]
-"""From what cohorts are about (a stream, or a join by its key) and a member's text to a plan."""
+"""From the subject of a cohort (a stream, or a join by its key) and a member's text to a plan."""
 FilterOf = Callable[[str], StandingFilter | None]
-"""What the query of a text filters by."""
+"""The filter of the query with a text."""
 
 
 @dataclass(slots=True)
 class Member:
-    """A line of a roll. `about` is a stream, or a join by its key; `cohort` the name of the query
+    """A row of a roll. `about` is a stream, or a join by its key; `cohort` the name of the query
     that runs it, once it is known."""
 
     id: int
@@ -85,7 +85,7 @@ def _lines(storage: Storage, query: QueryState, *columns: str) -> Iterator[tuple
 
 
 def about_of(query: QueryState) -> str:
-    """What the members of a cohort are about."""
+    """The subject of a cohort: a stream, or a join by its key."""
     assert query.sharing.cohort is not None
     return query.sharing.cohort.about
 
@@ -93,22 +93,22 @@ def about_of(query: QueryState) -> str:
 def memberships(
     state: EngineState, member: Member, columns: Sequence[tuple[str, str]]
 ) -> tuple[Described, ...]:
-    """Those of a member that it had before, and the one it has."""
+    """The former memberships of a member, and the present one."""
     now = [member.id, member.about, [list(c) for c in columns]]
     return (*state.returned.get(member.name, ()), now)
 
 
 @dataclass(slots=True)
 class _Coming:
-    """Members that are added at one boundary, to one stream, with one wish for the past."""
+    """Members that are added at one boundary, to one stream, with the same `history`."""
 
     plan: QueryPlan
     entries: list[Entry] = field(default_factory=list)
 
 
 class FilterCohorts:
-    """All members of one kind by name. `cohort_plan` plans a cohort, `filter_of` tells what a
-    member filters by."""
+    """All members of one kind by name. `cohort_plan` plans a cohort, `filter_of` returns a member's
+    filter."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class FilterCohorts:
                 self._ask_again(cohort, query)
 
     def _ask_again(self, cohort: str, query: QueryState) -> None:
-        """What members ask beyond comparisons, from their texts; each question once."""
+        """The members' conditions beyond comparisons, from their texts; each once."""
         asked: set[str] = set()
         for text, rest in _lines(self._storage, query, TEXT, REST):
             if not asked.issuperset(rest):
@@ -156,10 +156,10 @@ class FilterCohorts:
                 self._ask(cohort, found.rest)
                 asked.update(rest)
 
-    # -- coming and going --------------------------------------------------------------------
+    # -- adding and removing members ---------------------------------------------------------
 
     def admit(self, name: str, text: str, found: StandingFilter, history: str | None) -> Member:
-        """Take a query in. It is on the roll with the next commit."""
+        """Add a query. It is on the roll with the next commit."""
         key = (found.stream, history)
         if key not in self._coming:
             self._coming[key] = _Coming(self._cohort_plan(found.stream, text))
@@ -181,7 +181,7 @@ class FilterCohorts:
     def _found(
         self, about: str, history: str | None, plan: QueryPlan, entries: list[Entry]
     ) -> None:
-        """A cohort of members that were added together."""
+        """Make a cohort of members that were added together."""
         cohort = Cohort(about, entries[0].id)
         name = cohort_query(self.kind, about, cohort.number)
         text = entries[0].text
@@ -200,7 +200,7 @@ class FilterCohorts:
         self._plans.residuals.setdefault(cohort, {}).update({str(e): e for e in rest})
 
     def take_back(self, coming: Iterable[tuple[str, StandingFilter]]) -> None:
-        """Make former members members of the first cohort of their stream again."""
+        """Readmit former members to the first cohort of their stream."""
         entries: dict[str, list[Entry]] = {}
         for name, found in coming:
             cohort = self._first(found.stream) or self._founded_by(name, found.stream)
@@ -234,7 +234,7 @@ class FilterCohorts:
         return next(running, None)
 
     def _enter(self, cohort: str, entries: Sequence[Entry]) -> None:
-        """Write lines into a cohort's roll."""
+        """Add rows to a cohort's roll."""
         query = self._state.queries[cohort]
         pack = write_roll(self._storage, self._file(about_of(query)), entries)
         query.sharing = replace(query.sharing, roll=(*query.sharing.roll, pack.to_json()))
@@ -246,11 +246,11 @@ class FilterCohorts:
         return self._state.next_member - 1
 
     def leave(self, name: str) -> Member:
-        """Strike a member off."""
+        """Remove a member."""
         member = self.by_name.pop(name)
         query = self._state.queries.get(member.cohort)
         if query is None:
-            return member  # it came just now
+            return member  # it was added since the last commit
         query.sharing = replace(query.sharing, struck=(*query.sharing.struck, member.id))
         struck, roll = query.sharing.struck, query.sharing.roll
         if sum(p[1] for p in roll) == len(struck):
@@ -260,13 +260,13 @@ class FilterCohorts:
         return member
 
     def _dissolve(self, cohort: str, about: str) -> None:
-        """No member is left."""
+        """Drop a cohort without members."""
         self._left.add(about)
         self._registry.remove(cohort)
         self._plans.residuals.pop(cohort, None)
 
     def dropped(self, name: str) -> None:
-        """A query that is, or was, a member is gone for good."""
+        """Forget a query for good that is, or was, a member."""
         state = self._state
         if name in self.by_name:
             self.leave(name)
@@ -276,7 +276,7 @@ class FilterCohorts:
             self._left.add(about)
 
     def _forget_results(self) -> None:
-        """The results of a stream are dropped with the last of its former members."""
+        """Drop the results of a stream with the last of its former members."""
         left, self._left = self._left, set()
         if left:
             wanted = {about_of(q) for _, q in self.cohorts()}
@@ -305,7 +305,7 @@ class FilterCohorts:
                 self._rewrite(query, sorted(roll, key=lambda p: int(p[1]))[:MOST_PACKS])
 
     def _go_together(self, main: str, other: str) -> bool:
-        """Whether they have seen the same, as far as it matters from here on."""
+        """Whether two cohorts have processed the same rows, as far as it matters from here on."""
         one, two = self._state.queries[main], self._state.queries[other]
         if one.progress.behind or two.progress.behind:
             return False
@@ -339,7 +339,7 @@ class FilterCohorts:
                 member.cohort = main
 
     def _rewrite(self, query: QueryState, packs: Sequence[Described]) -> None:
-        """Some packs of a roll as one, without those struck off."""
+        """Merge some packs of a roll, leaving out members marked as deleted."""
         whole = pa.concat_tables([self._storage.read_table(p[0]) for p in packs])
         ids = whole.column(ID).to_pylist()
         struck, listed = set(query.sharing.struck), set(ids)

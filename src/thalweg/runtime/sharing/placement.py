@@ -1,4 +1,5 @@
-"""Where a query runs: by its own plan, as a member of a cohort, or dormant behind a leader."""
+"""The placement of a query: run by its own plan, as a member of a cohort, or dormant behind a
+leader."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ class Place(Enum):
 
 
 class Placement:
-    """Finds queries wherever they run, and lets them run by themselves."""
+    """Finds queries wherever they run, and makes them run by themselves."""
 
     def __init__(
         self,
@@ -33,7 +34,7 @@ class Placement:
         self._dormant = dormant
 
     def detach(self, name: str) -> None:
-        """Make a query that is run with others run by its own plan, from where it is."""
+        """Make a query that is run with others run by its own plan, from its present frontier."""
         self._admission.detach(name)
         self._dormant.detach(name)
 

@@ -1,8 +1,9 @@
-"""Queries whose windows over the order of a stream hold nearly the same rows hold them once.
+"""Window stores: windows of several queries over the order of a stream that hold nearly the same
+rows store them once.
 
-A *store* has the rows of the window that reaches furthest, as of an instant that all queries that
-share it have passed; what arrived since is in the stream's packs anyhow. A query that shares it has
-a *stub*: which of its slots is in which store. Stores are made, joined and left between epochs,
+A *store* has the rows of the widest window, as of an instant that all queries that share it have
+passed; rows that arrived since are in the stream's packs anyhow. A query that shares it has a
+*stub*: which of its slots is in which store. Stores are made, joined and left between epochs,
 without a copy where that is possible; sharing changes no row.
 """
 
@@ -31,7 +32,7 @@ from thalweg.windows.protocol import OrderedWindow
 
 log = logging.getLogger("thalweg")
 SMALL = 65_536
-"""So many rows of a stream may lie between those who share a store."""
+"""The largest number of rows of a stream between the frontiers of queries that share a store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class StoredWindow:
 
 
 class WindowStores:
-    """Which queries share which rows."""
+    """The stores, and which queries share them."""
 
     def __init__(
         self,
@@ -70,27 +71,27 @@ class WindowStores:
         self._files = files
         self._known: dict[str, tuple[QueryPlan | None, tuple[StoredWindow, ...]]] = {}
 
-    # -- what steps and upkeep ask -----------------------------------------------------------
+    # -- for steps and upkeep ----------------------------------------------------------------
 
     def content(self, query: QueryState) -> dict[str, WindowStore]:
-        """The stores that a query's slots are in."""
+        """The stores of a query's slots."""
         return {
             slot: self._state.window_stores[key]
             for slot, key in query.operators.shared_slots.items()
         }
 
     def low(self, stream: str) -> int | None:
-        """Rows of a stream from this instant on are asked for, beside those of stores."""
+        """The first event time of a stream's rows that are needed beside those of stores."""
         found = [s.frontier for s in self._state.window_stores.values() if s.stream == stream]
         return min(found, default=None)
 
     def tasks(self) -> list[KeepTask]:
-        """Stores to bring forward: where half as much has arrived since as they hold. So what is
-        rewritten is paid for by what arrived."""
+        """Stores to advance: those with at least half as many new rows as they hold. So the cost of
+        rewriting is proportional to the arrivals."""
         found = []
         for key, stubs in self._by_store().items():
             if len(stubs) < len(self._sharing(key)):
-                continue  # who is not here yet may reach further
+                continue  # a window that is not resumed yet may reach further
             store = self._state.window_stores[key]
             until = min(self._frontier(s) for s in stubs)
             newer = self._rows_between(stubs[0], store.frontier, until)
@@ -108,7 +109,7 @@ class WindowStores:
     # -- between epochs ----------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Let windows that can share do so, and those leave that must."""
+        """Let windows that can share do so, and detach those that must not."""
         may_share = list(self._windows())
         together = {(w.query, w.slot, w.store) for w in may_share}
         for stubs in self._by_store().values():
@@ -148,12 +149,12 @@ class WindowStores:
             query.operators = query.operators.with_slot(stub.slot, packs)
 
     def _sharing(self, key: str) -> list[QueryState]:
-        """Per stub the query it belongs to, also one that an engine has not taken up again."""
+        """The query of each stub, also of those that the engine has not resumed yet."""
         queries = self._state.queries.values()
         return [q for q in queries for shared in q.operators.shared_slots.values() if shared == key]
 
     def _dissolve(self) -> None:
-        """Drop stores of no query, or of one that might as well have the rows itself."""
+        """Drop stores without queries, or with one that might as well have the rows itself."""
         by_store = self._by_store()
         for key in list(self._state.window_stores):
             stubs = by_store.get(key, [])
@@ -164,8 +165,8 @@ class WindowStores:
                     self._drop(self._state.window_stores.pop(key).packs)
 
     def _gather(self, key: str, windows: list[StoredWindow]) -> None:
-        """Put windows into the store, which is founded by the one that is furthest behind, of
-        those that another can share with."""
+        """Put windows into the store, which is founded by the one that is furthest behind, of those
+        that another can share with."""
         if key not in self._state.window_stores:
             windows = sorted(windows, key=lambda w: (self._frontier(w), -w.reach))
             while windows and not any(self._can_share(windows[0], w) for w in windows[1:]):
@@ -185,8 +186,8 @@ class WindowStores:
         return other.reach <= first.reach and not self._far(other, low, high)
 
     def _fold(self, window: StoredWindow, store: WindowStore, frontiers: list[int]) -> None:
-        """Let a window into a store: it has the rows, or brings them for all the others, which have
-        these frontiers."""
+        """Add a window to a store: either the store has its rows, or its rows replace those of the
+        store for all the others, which have these frontiers."""
         frontier = self._frontier(window)
         if self._far(window, min(frontier, store.frontier), max(frontier, *frontiers)):
             return
@@ -201,7 +202,7 @@ class WindowStores:
         frontiers.append(frontier)
 
     def _into(self, window: StoredWindow) -> tuple[StatePack, ...]:
-        """Let a query share; what it had itself is given back."""
+        """Let a query share; its own rows are given up."""
         query = self._state.queries[window.query]
         own = query.operators.slots.get(window.slot, ())
         shared = {**query.operators.shared_slots, window.slot: window.store}
@@ -226,7 +227,7 @@ class WindowStores:
                     yield replace(window, store=_key(window.leaf, query))
 
     def _may_share(self, name: str) -> bool:
-        """Whether its options and limits of state let it share."""
+        """Whether a query's options and limits of state permit sharing."""
         options = self._plans.options(name)
         limited = options.state_limit is not None or self._settings.state_limit is not None
         return options.share != "off" and not limited
@@ -262,13 +263,13 @@ class WindowStores:
         return tuple(self._state.seen_by(query, window.leaf.relation))
 
     def _rows_between(self, window: StoredWindow, low: int, high: int) -> int:
-        """About so many rows."""
+        """An estimate of the number of rows between two instants."""
         if low >= high:
             return 0
         return sum(p.rows for p in self._packs(window) if p.max_ts >= low and p.min_ts < high)
 
     def _task(self, key: str, stubs: Sequence[StoredWindow], until: int) -> KeepTask:
-        """What brings a store forward, as far as the windows that share it reach."""
+        """The task that advances a store, as far as the windows that share it reach."""
         store, one = self._state.window_stores[key], stubs[0]
         reach = max(s.reach for s in stubs)
         leaf = replace(one.leaf, window=one.window.reaching(reach))
@@ -287,7 +288,7 @@ class WindowStores:
 
 
 def windows_of(name: str, plan: QueryPlan) -> Iterator[StoredWindow]:
-    """The windows over the order of streams that a query has, in no store yet."""
+    """The windows over the order of streams of a query, in no store yet."""
     for number, relation in enumerate(plan.relations):
         for i, leaf in enumerate(relation.leaves):
             if leaf.keeps_rows and leaf.is_stored:
@@ -302,7 +303,7 @@ def _key(leaf: Leaf, query: QueryState) -> str:
 
 
 def _beginning(stream: str, query: QueryState) -> str:
-    """Where a query began to see a stream; nothing, if it has seen all of it."""
+    """Where a query began to read a stream; empty, if it has read all of it."""
     seen_all = not query.history.rows_before.get(stream, 0)
     return (
         ""
@@ -324,7 +325,7 @@ def _is_steady(query: QueryState) -> bool:
 
 
 def shared_windows(state: EngineState, query: QueryState) -> dict[str, Any]:
-    """Per slot that is shared: how much is there, and for whom."""
+    """Per shared slot its size, and the queries that share it."""
     return {
         slot: {
             "rows": sum(p.meta.rows for p in state.window_stores[key].packs),

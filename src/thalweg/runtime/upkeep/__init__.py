@@ -1,1 +1,1 @@
-"""What is merged, folded, forgotten and looked at."""
+"""Maintenance of stored files: merges, folds, retention, vacuum, and inspection."""

@@ -1,7 +1,7 @@
-"""Merges of large packs, and writing what has become cold, beside the epochs.
+"""Background jobs beside the epochs: merges of large packs, and the writing of cold ones.
 
-A merge of millions of rows takes as long as many epochs; no epoch waits for it. It is begun in
-one epoch and taken over by a later one, if its packs are still there by then.
+A merge of millions of rows takes as long as many epochs; no epoch waits for it. It is begun in one
+epoch and applied by a later one, if its packs are still there by then.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ log = logging.getLogger("thalweg")
 Merge = MergeTask | MergeSetsTask | GatherTask | GatherRejectsTask
 Merged = MergeResult | GatherResult | RejectsResult
 LARGE = 500_000
-"""Rows from which on a merge is done aside."""
+"""Rows from which on a merge is done in the background."""
 LARGE_OUTPUT = 2 << 20
-"""The same in bytes, for what was put out: sets of members may make it long, rows do not tell."""
+"""The same in bytes, for output: sets of members may make it large with few rows."""
 COLD_SELDOM = 10
-"""Of so many seconds one goes into writing what is cold: it can wait, others want the disk."""
+"""One in this many seconds is spent on writing cold packs: that can wait, and epochs need the
+disk."""
 
 
 class BackgroundMerges:
-    """What is under way. `begin` starts a job and gives a future of its result."""
+    """The jobs under way. `begin` starts a job and returns a future of its result."""
 
     def __init__(self, begin: Callable[[Job], Future[Result]]) -> None:
         self._begin = begin
@@ -41,8 +42,8 @@ class BackgroundMerges:
         self._rests_until = 0.0
 
     def take(self, jobs: Iterable[Job]) -> list[Job]:
-        """Begin large merges; the other jobs are given back. Packs that are being merged are left
-        alone meanwhile."""
+        """Begin large merges; returns the other jobs. Packs that are being merged are left alone
+        meanwhile."""
         left: list[Job] = []
         busy = {p.name for task, _ in self._under_way for p in task.packs}
         for job in jobs:

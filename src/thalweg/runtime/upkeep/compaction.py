@@ -1,7 +1,7 @@
-"""When packs are merged.
+"""The merge policy of packs.
 
 Merging is tiered: neighbours of similar size become one, so the number of packs, and with it the
-cost of a probe, grows with the logarithm of what is kept. Order among packs never changes.
+cost of a probe, grows with the logarithm of the stored rows. Order among packs never changes.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ FAN_IN = 8
 SMALLEST_TIER = 4096
 MOST_UNEVEN = 4 * FAN_IN
 COLD_TIER = 2
-"""Packs of this tier that no window reaches are written once more, to take little room, and are not
-merged any further: a query over the past opens them one by one."""
+"""Packs of this tier that no window reaches are rewritten compactly, and are not merged any
+further: a query over the past opens them one by one."""
 
 
 def tier(rows: int) -> int:
@@ -58,8 +58,8 @@ def _split(packs: list[PackMeta], barriers: set[int]) -> list[list[PackMeta]]:
 
 
 def _runs(packs: list[PackMeta], barriers: set[int], cold: int) -> list[list[PackMeta]]:
-    """Neighbours of one tier within such a stretch; what is cold, or is going to be, is left as it
-    is."""
+    """Neighbours of one tier within such a stretch; cold packs, and those due to become cold, are
+    left out."""
     return [
         list(group)
         for stretch in _split(packs, barriers)
@@ -84,8 +84,8 @@ def merge_tasks(
     traced: bool,
     cold: int,
 ) -> list[MergeTask]:
-    """Merges worth doing now, among packs that every query has gone through; rows before `cold`
-    are in no window."""
+    """Useful merges among packs that every query has processed; rows before `cold` are in no
+    window."""
     settled = []
     for pack in stream.packs:
         if pack.max_ts >= released:
@@ -102,8 +102,8 @@ def merge_tasks(
 
 
 def _uneven(settled: list[PackMeta], barriers: set[int], cold: int) -> list[list[PackMeta]]:
-    """Sizes that never line up must not keep packs apart for ever: not where there are many, and
-    not before one that stays as it is."""
+    """Packs whose sizes never line up, to be merged anyhow where there are many, or before one that
+    is not merged any further."""
     found = []
     for stays, group in groupby(settled, key=lambda p: _stays(p, cold)):
         stretch = [] if stays else list(group)
@@ -145,8 +145,8 @@ def fold_tasks(
 
 
 def worth_merging(rows: Sequence[int]) -> tuple[int, int] | None:
-    """Of packs with so many rows, oldest first, the newest run of one tier; sizes that never line
-    up are merged anyhow."""
+    """The newest run of one tier among packs with these numbers of rows, oldest first; sizes that
+    never line up are merged anyhow."""
     if len(rows) < 2 * FAN_IN:
         return None
     sizes = [tier(n) for n in rows]

@@ -1,7 +1,7 @@
-"""What lies under a path, read without touching it: for people, programs and tests.
+"""The content of a path, read without changing it: for people, programs and tests.
 
 No lock is taken and nothing is created, so it works beside a running engine. Files are listed
-before the state is read; a reading that an epoch has overtaken meanwhile is taken again. Beside a
+before the state is read; a reading that an epoch has overtaken meanwhile is repeated. Beside a
 running engine "unreferenced" therefore includes what it is writing for its next commit.
 """
 
@@ -115,7 +115,7 @@ class TableView:
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """An ingest group: its streams, where they come from, the last batch taken in."""
+    """An ingest group: its streams, its source, and the last batch ingested."""
 
     number: int
     streams: tuple[tuple[str, str], ...]
@@ -125,8 +125,8 @@ class GroupView:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Where the bytes are. `unreferenced` is what nothing refers to, `missing` what is not there
-    though something does."""
+    """The bytes of a path by use. `unreferenced` is what nothing refers to, `missing` what is
+    referred to but not there."""
 
     streams: Files
     state: Files
@@ -144,7 +144,7 @@ class Totals:
 class PathView:
     """A path as it stands after its last committed epoch (`clock` is when that was).
 
-    `waiting` counts log entries that no epoch has taken in; `owner` is the process that seems to
+    `waiting` counts log entries that no epoch has processed; `owner` is the process that seems to
     have the path open.
     """
 
@@ -168,7 +168,7 @@ class PathView:
 
 
 def inspect(storage: Storage) -> PathView:
-    """Everything worth knowing about a path, from its last committed epoch."""
+    """The inspection of a path, from its last committed epoch."""
     found_format = refuse_foreign(storage)
     with contextlib.suppress(FileNotFoundError, PathError, NotThere):
         return read_stable(lambda: _undisturbed(storage, found_format), attempts=ATTEMPTS - 1)
@@ -223,7 +223,7 @@ def _sizes(storage: Storage) -> dict[str, int]:
     found: dict[str, int] = {}
     for folder in (*PACK_FOLDERS, DRAFTS, manifest.FOLDER, CHECKPOINTS):
         for name in storage.listing(folder):
-            with contextlib.suppress(FileNotFoundError):  # gone since it was listed
+            with contextlib.suppress(FileNotFoundError):  # deleted since it was listed
                 found[name] = storage.size(name)
     return found
 

@@ -1,4 +1,5 @@
-"""Rows that conditions have matched: kept for as long as the streams themselves, in few packs."""
+"""Retention and merging of rows that conditions have matched: kept for as long as the streams
+themselves, in few packs."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from thalweg.store.packs import PackMeta
 
 
 def forget_matched(state: EngineState, plans: Mapping[str, QueryPlan]) -> list[str]:
-    """Take what has left the streams out of the state; returns the files."""
+    """Drop rows that have left the streams from the state; returns the files."""
     gone: list[str] = []
     kept = _kept_since(state, plans)
     for key in _keys(state):
@@ -33,7 +34,7 @@ def forget_matched(state: EngineState, plans: Mapping[str, QueryPlan]) -> list[s
 def merges_of_matched(
     state: EngineState, plans: Mapping[str, QueryPlan], prefix: str
 ) -> Iterator[MergeSetsTask]:
-    """Merges worth doing, so that an answer opens few packs however many epochs there were."""
+    """Useful merges, so that an answer opens few packs however many epochs there were."""
     kept = _kept_since(state, plans)
     for owner, keys in groupby(sorted(_keys(state), key=_place), key=owner_of):
         packs = [(k, PackMeta.from_json(p)) for k in keys for p in state.outputs[k]]
@@ -53,7 +54,7 @@ def _place(key: str) -> tuple[str, tuple[int, int]]:
 
 
 def _kept_since(state: EngineState, plans: Mapping[str, QueryPlan]) -> dict[str, int]:
-    """Per owner of output since when the streams are kept."""
+    """Per owner of output the instant from which on the streams are kept."""
     found = {}
     for name, query in state.of_kind(CONDITIONS):
         if name in plans and query.sharing.cohort is not None:

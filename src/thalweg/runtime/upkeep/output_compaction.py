@@ -1,7 +1,7 @@
-"""Output and rejects are gathered: an engine that has run for long keeps few packs of each query.
+"""Compaction of output and rejects: an engine that has run for long keeps few packs of each query.
 
-What is committed with every epoch is what the state has become, so the state must not grow with
-the number of epochs whose output is still kept.
+The state is committed with every epoch, so it must not grow with the number of epochs whose output
+is still kept.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from thalweg.runtime.upkeep.compaction import worth_merging
 from thalweg.store.packs import PackMeta
 
 AT_ONCE = 8
-"""One of so many queries that are due is served in an epoch: the others have time."""
+"""One in this many due queries is compacted in an epoch: the others can wait."""
 SHARE_OF_RETAINED = 32
-"""Output is forgotten together with what it was gathered with: that may be no more than this part
+"""Output is dropped together with what it was compacted with: that may span no more than this part
 of the time for which results are kept."""
 ENOUGH_BYTES = 4 << 20
 """Packs as large as this are left as they are."""
 MOST_REJECTS = 256 << 20
 """Bytes of rejects that are read and written at once, at most."""
 MOST_KEYS = 64
-"""So much goes into one pack at a time: an epoch may have to wait for it."""
+"""The largest number of keys merged into one pack at a time: an epoch may have to wait for it."""
 MOST_STRETCHES = 16
-"""So many packs are made of a query's output at a time, where very much has piled up."""
+"""The number of packs made of a query's output at a time, where very much has piled up."""
 
 
 class OutputCompaction:
-    """What is to be put together."""
+    """Selects the output to be compacted."""
 
     def __init__(
         self, state: EngineState, outputs: Outputs, settings: Settings, files: PendingFiles
@@ -74,12 +74,12 @@ class OutputCompaction:
         for name, own in keys.items():
             fresh = self._fresh.pop(name)
             tasks = [self._task(name, s) for s in self._chosen(name, sorted(own, key=epochs_of))]
-            if tasks:  # what was gathered may be next, but after the others
+            if tasks:  # the compacted pack may be next, but after the others
                 self._fresh[name] = fresh
             yield from tasks
 
     def _chosen(self, name: str, keys: Sequence[str]) -> list[Sequence[str]]:
-        """Neighbours that are worth gathering, among what has been handed to sinks."""
+        """Neighbours that are worth compacting, among output that sinks have received."""
         query = self.state.queries.get(name)
         if query is not None:
             keys = [k for k in keys if last_epoch_of(k) <= query.progress.delivered]
@@ -89,7 +89,7 @@ class OutputCompaction:
         while begin < len(keys) and len(found) < MOST_STRETCHES:
             stop, is_closed = self._stretch(keys, sizes, begin)
             some = sizes[begin:stop]
-            # what is rewritten again and again must at least double each time
+            # a pack that is rewritten repeatedly must at least double each time
             pays = len(some) >= self.settings.compact_from // 2 and 2 * max(some) <= sum(some)
             if len(some) > 1 and (is_closed or pays):
                 found.append(keys[begin:stop])
@@ -97,7 +97,8 @@ class OutputCompaction:
         return found
 
     def _stretch(self, keys: Sequence[str], sizes: Sequence[int], begin: int) -> tuple[int, bool]:
-        """How far from a key on all go into one pack, and whether nothing can be added to them."""
+        """The end of the stretch of keys from one on that fit into one pack, and whether nothing
+        can be added to it."""
         longest, total, stop = (
             self.settings.results_retain / SHARE_OF_RETAINED,
             sizes[begin],
@@ -131,11 +132,11 @@ class OutputCompaction:
 
 
 def replace_compacted(state: EngineState, result: GatherResult) -> list[str]:
-    """Put a pack in the place of the others; returns the files that are superfluous then."""
+    """Replace packs by the compacted one; returns the files that are superfluous then."""
     outputs = state.outputs
     present = {p[0] for key in result.keys for p in outputs.get(key, ())}
     merged = [] if result.merged is None else [result.merged]
-    if not present.issuperset(result.old):  # some of them have gone meanwhile
+    if not present.issuperset(result.old):  # some of them have been dropped meanwhile
         return [p.name for p in merged]
     for key in result.keys:
         left = [p for p in outputs.pop(key) if p[0] not in result.old]
@@ -161,7 +162,7 @@ def merges_of_rejects(state: EngineState, files: PendingFiles) -> Iterator[Gathe
 
 
 def replace_rejects(state: EngineState, result: RejectsResult) -> list[str]:
-    """As `replace_compacted`."""
+    """Like `replace_compacted`, for rejects."""
     stream, query = state.streams.get(result.owner), state.queries.get(result.owner)
     packs: list[Described] = []
     if result.of_stream and stream is not None:

@@ -1,7 +1,7 @@
-"""How long output is kept.
+"""Retention of output.
 
-Output that no sink waits for is forgotten after `results_retain`. The changes of a relation are
-first added to a base, so that its current answer is known for ever.
+Output that no sink waits for is dropped after `results_retain`. The changes of a relation are first
+added to a base, so that its current answer is never lost.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def forget_results(
     limit: int,
     prefix: str,
 ) -> list[str]:
-    """Take output of epochs committed before `limit` out of the state; returns the files."""
+    """Drop output of epochs committed before `limit` from the state; returns the files."""
     old = epochs_before(state.clocks, limit)
     if not old:
         return []
@@ -63,8 +63,9 @@ def epochs_before(clocks: Mapping[str, int], limit: int) -> set[str]:
 def due_output(
     state: EngineState, old: set[str], followers: Mapping[str, int]
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """Output of epochs that are old, by owner, and the keys of what has to stay: what sinks or
-    followers have not seen. What conditions let through is kept as long as its streams are."""
+    """Output of old epochs, by owner, and the keys of output that has to stay, as sinks or
+    followers have not received it. Rows that conditions accepted are kept as long as their
+    streams."""
     due: dict[str, list[str]] = {}
     unseen: list[str] = []
     for key in state.outputs:
@@ -98,7 +99,7 @@ def fold_into_base(
 
 
 def forget_output(state: EngineState, name: str, keys: Sequence[str]) -> list[str]:
-    """Take output out of the state; returns the files."""
+    """Drop output from the state; returns the files."""
     gone = [p[0] for p in _packs(state, keys)]
     for key in keys:
         del state.outputs[key]
@@ -108,7 +109,7 @@ def forget_output(state: EngineState, name: str, keys: Sequence[str]) -> list[st
 
 
 def forget_clocks(state: EngineState, old: set[str]) -> None:
-    """Of old epochs only those are of use that output is still named after."""
+    """Drop the clocks of old epochs that no output refers to."""
     kept = epochs_named(state.outputs)
     state.clocks = {e: c for e, c in state.clocks.items() if e not in old or e in kept}
 

@@ -1,4 +1,4 @@
-"""How long rows of streams, and of streams that subqueries emit, are kept."""
+"""Retention of the rows of streams, and of streams that subqueries emit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thalweg.store.packs import PackMeta
 
 
 def retained_since(stream: str, catalog: Catalog, state: EngineState, lowest: int) -> int:
-    """From where on rows are kept, if windows reach back to `lowest`."""
+    """The instant from which on rows are kept, if windows reach back to `lowest`."""
     own = state.streams[stream]
     retain = catalog.streams[stream].retain
     if retain is not None and own.max_ts > BEFORE_TIME:
@@ -39,7 +39,7 @@ def _newest_since(packs: Sequence[PackMeta], rows: int) -> int:
 
 
 def forget_emitted(plan: QueryPlan, query: QueryState) -> list[str]:
-    """Take packs of subqueries' streams that have left their windows out of the state."""
+    """Drop packs of subqueries' streams that have left their windows from the state."""
     gone: list[str] = []
     changed = {}
     for slot, packs in query.operators.slots.items():

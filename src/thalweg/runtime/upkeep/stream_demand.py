@@ -1,4 +1,4 @@
-"""What the queries that run still want of each stream, in one pass over their plans."""
+"""The rows of each stream that running queries still need, in one pass over their plans."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from thalweg.runtime.state.query_state import QueryState
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Rows of a stream before `lowest` are in no window; the same without queries that go through
-    the past is `without_backfill`. Below `released` every query has processed the rows."""
+    """Rows of a stream before `lowest` are in no window; `without_backfill` is the same without
+    queries that process the past. Below `released` every query has processed the rows."""
 
     lowest: int
     without_backfill: int
@@ -22,7 +22,7 @@ class Demand:
 
 
 class StreamDemand:
-    """The demand for each stream as plans and frontiers stand now."""
+    """The demand for each stream by the present plans and frontiers."""
 
     def __init__(self, plans: Mapping[str, QueryPlan], state: EngineState) -> None:
         self._state = state
@@ -46,7 +46,7 @@ class StreamDemand:
             for stream in plan.streams:
                 _lower(self._released, stream, frontier)
         for stream, since in needed_by_stream(plan, query).items():
-            if stream in query.limits.evicted:  # the next step lets these rows go
+            if stream in query.limits.evicted:  # the next step evicts these rows
                 since = min(since, query.limits.evicted[stream][0])
             _lower(self._lowest, stream, since)
             if not behind:

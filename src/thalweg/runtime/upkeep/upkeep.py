@@ -1,4 +1,4 @@
-"""What is kept of streams, state and output: in few packs, and no longer than it is needed."""
+"""Maintenance of streams, state and output: in few packs, and no longer than needed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from thalweg.store.storage import Storage
 
 
 class Upkeep:
-    """Merges and folds before a step, forgets after it."""
+    """Merges and folds before a step, drops rows after it."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Upkeep:
     # -- before the step ---------------------------------------------------------------------
 
     def jobs(self) -> list[Job]:
-        """What is to be merged or folded in this epoch; large merges are begun beside it."""
+        """The merges and folds of this epoch; large merges are begun beside it."""
         for result in self.background.finished():
             self.replace_merged(result)
         return self.background.take(self._jobs())
@@ -98,7 +98,8 @@ class Upkeep:
         return retained_since(stream, self._catalog, self._state, demand.of(stream).lowest)
 
     def _low(self, stream: str, low: int) -> int:
-        """Where what is kept of a stream begins: stores may ask for rows before the others do."""
+        """The first instant of a stream's kept rows: stores may need earlier rows than queries
+        do."""
         asked = self._stores.low(stream)
         return low if asked is None else min(low, asked)
 
@@ -117,7 +118,7 @@ class Upkeep:
     # -- results of upkeep -------------------------------------------------------------------
 
     def replace_merged(self, result: Merged) -> None:
-        """One pack in the place of several, unless some of them have gone meanwhile."""
+        """Replace several packs by one, unless some of them have been dropped meanwhile."""
         if isinstance(result, GatherResult):
             self._files.drop(replace_compacted(self._state, result))
             return
@@ -134,7 +135,7 @@ class Upkeep:
         self._files.drop(result.old)
 
     def replace_folded(self, result: FoldResult) -> None:
-        """One pack of state in the place of several."""
+        """Replace several packs of state by one."""
         query = self._state.queries[result.query]
         packs = query.operators.slots.get(result.slot, ())
         at = next((i for i, p in enumerate(packs) if p.meta.name == result.old[0]), None)
@@ -149,7 +150,7 @@ class Upkeep:
     # -- after the step ----------------------------------------------------------------------
 
     def forget_rows(self) -> None:
-        """Forget packs that no window and no RETAIN can reach any more."""
+        """Drop packs that no window and no RETAIN can reach any more."""
         state, plans = self._state, self._plans
         for name, query in state.queries.items():
             if query.operators.slots and name in plans:
@@ -158,7 +159,7 @@ class Upkeep:
         demand = StreamDemand(plans, state)
         for name, stream in state.streams.items():
             if name in self._catalog.streams:
-                # what a late query sees must not depend on what others share
+                # what a late query reads must not depend on what others share
                 since = self._retained_since(name, demand)
                 stream.kept_since = max(stream.kept_since, since)
                 self._forget_below(stream, self._low(name, since))
@@ -170,7 +171,7 @@ class Upkeep:
             stream.packs = [p for p in stream.packs if p.max_ts >= low]
 
     def forget_results(self, clock: int) -> None:
-        """Output is kept for a day (`results_retain`)."""
+        """Drop output after a day (`results_retain`)."""
         limit = clock - self._settings.results_retain
         prefix = self._files.prefix("q/answers")
         self._files.drop(forget_results(self._state, self._plans, self._storage, limit, prefix))

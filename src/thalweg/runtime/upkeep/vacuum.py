@@ -1,8 +1,8 @@
-"""Removing from a path what it does not need: a plan first, then its deeds.
+"""The vacuum of a path: first a plan of what is superfluous, then its execution.
 
-Results are forgotten by a commit before any of their files goes, so a vacuum that dies anywhere
-leaves a path that opens. What a callback or a follower may still have to see is kept, however old,
-and the changes of a relation become part of its answer.
+Results are dropped by a commit before any of their files is deleted, so a vacuum that dies anywhere
+leaves a path that opens. Output that a callback or a follower may still have to receive is kept,
+however old, and the changes of a relation become part of its answer.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from thalweg.store.storage import DRAFTS, LocalStorage, Storage
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """Keys of output that goes, by owner, and of what has to stay though it is old: sinks or
-    followers have not seen it."""
+    """Keys of output to drop, by owner, and of old output that has to stay: sinks or followers have
+    not received it."""
 
     by_owner: Mapping[str, Sequence[str]]
     unseen: Sequence[str]
@@ -49,8 +49,8 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class VacuumPlan:
-    """What a vacuum does. `before` and `after` are the committed state and the one to commit, the
-    same if no result is forgotten; `written` is the size of the whole manifest, None for none."""
+    """The plan of a vacuum. `before` and `after` are the committed state and the one to commit, the
+    same if no result is dropped; `written` is the size of the whole manifest, None for none."""
 
     epoch: int
     before: manifest.State
@@ -77,8 +77,8 @@ class VacuumPlan:
 
     @property
     def freed(self) -> int:
-        """Bytes fewer on disk afterwards; manifests written for it are taken off, answers of
-        relations are not."""
+        """Bytes freed on disk; manifests written for it are subtracted, answers of relations are
+        not."""
         removed = self.orphans.bytes + self.results.bytes + self.manifests.bytes
         return removed - (self.written or 0) - (len(self._difference) if self.is_commit else 0)
 
@@ -93,7 +93,8 @@ class VacuumPlan:
 
 
 def plan_vacuum(storage: Storage, results_before: int | None, clock: int) -> VacuumPlan:
-    """Look at a path that no engine works on; results committed before an instant are given up."""
+    """Plan the vacuum of a path without a running engine; results committed before an instant are
+    dropped."""
     epoch, before = manifest.load(storage)
     state, forgotten = EngineState.from_json(before), Forgotten({}, ())
     results: set[str] = set()
@@ -123,7 +124,8 @@ def plan_vacuum(storage: Storage, results_before: int | None, clock: int) -> Vac
 
 
 def carry_out(storage: Storage, plan: VacuumPlan) -> None:
-    """First the commits, then the deletions: nothing that is referred to is ever missing."""
+    """Execute a plan: first the commits, then the deletions, so that no referenced file is ever
+    missing."""
     manifest.check_format(storage)  # what follows is written as of this version
     after = _with_answers(storage, plan) if plan.is_commit else plan.after
     if plan.is_commit:
@@ -137,7 +139,7 @@ def carry_out(storage: Storage, plan: VacuumPlan) -> None:
 
 
 def _forget_results(storage: Storage, state: EngineState, limit: int) -> tuple[Forgotten, set[str]]:
-    """Take old results out of a state; what is forgotten, and the files that go."""
+    """Drop old results from a state; returns what is dropped, and its files."""
     old = epochs_before(state.clocks, limit)
     due, unseen = due_output(state, old, followed(storage))
     files = {f for name, keys in due.items() for f in forget_output(state, name, keys)}
@@ -146,7 +148,7 @@ def _forget_results(storage: Storage, state: EngineState, limit: int) -> tuple[F
 
 
 def _with_answers(storage: Storage, plan: VacuumPlan) -> manifest.State:
-    """The state in which the changes that go are part of their relations' answers."""
+    """The state in which the dropped changes are part of their relations' answers."""
     state = EngineState.from_json(plan.before)
     prefix = f"q/answers/{state.incarnation}-{plan.epoch}-"
     after = EngineState.from_json(plan.after)
@@ -170,7 +172,7 @@ def _epochs(keys: Collection[str]) -> int:
 
 
 def _empty_folders(storage: Storage, gone: Collection[str]) -> tuple[str, ...]:
-    """Folders of ours that hold nothing but what goes, the innermost first."""
+    """Folders of ours that hold nothing but files to delete, the innermost first."""
     if not isinstance(storage, LocalStorage):
         return ()
     found: list[str] = []

@@ -1,4 +1,4 @@
-"""Which rows of a sorted index others meet, and all pairs of them."""
+"""Matches of rows with a sorted index, and all pairs of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _seek(hashes, ts, h, t, start):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _note(needle, begin, count, place, i, at, size):  # type: ignore[no-untyped-def]
-    """Write a range down; how many there are of it: none, if it is empty."""
+    """Write a range, unless it is empty; returns how many were written."""
     needle[place] = i
     begin[place] = at
     count[place] = size
@@ -73,7 +73,8 @@ def match_ranges(needle_hash, needle_low, needle_high, hashes, ts):  # type: ign
 
 @njit(cache=True, nogil=True)
 def hash_directory(hashes):  # type: ignore[no-untyped-def]
-    """Where runs of near hashes begin, about a row to a run: (first hash, shift, starts)."""
+    """A directory of the starts of runs of near hashes, about a row to a run: (first hash, shift,
+    starts)."""
     n = hashes.size
     base = hashes[0]
     span = hashes[n - 1] - base
@@ -95,9 +96,9 @@ def hash_directory(hashes):  # type: ignore[no-untyped-def]
 def match_by_directory(  # type: ignore[no-untyped-def]
     needle_hash, needle_low, needle_high, hashes, ts, earliest, latest, base, shift, starts
 ):
-    """`match_ranges` where each needle begins as the directory says: it makes up for itself at once
-    where there are as many rows as needles, and the fewer needles the more. All times lie between
-    the `earliest` and the `latest`: other needles are not looked up."""
+    """`match_ranges` where each needle begins as the directory says: it pays at once where there
+    are as many rows as needles, and the fewer needles the more. All times lie between the
+    `earliest` and the `latest`: other needles are not looked up."""
     n = needle_hash.size
     needle = np.empty(n, np.int64)
     begin = np.empty(n, np.int64)
@@ -175,9 +176,9 @@ def alive_pairs(  # type: ignore[no-untyped-def]
     hashes, seconds, starts, ends, last, first, stamps,
 ):  # fmt: skip
     """(needle, row) of all rows with the needle's key (and stamp, unless that is below 0) that are
-    there for it at its instant. Rows are sorted by (hash, start). At an instant a needle that
-    appears meets rows whose last comer stands before `source`; one that vanishes meets rows whose
-    first goer stands behind it."""
+    valid for it at its instant. Rows are sorted by (hash, start). At an instant a needle that
+    appears meets rows whose last member to appear stands before `source`; one that vanishes meets
+    rows whose first member to vanish stands behind it."""
     n = needle_hash.size
     begin = np.empty(n, np.int64)
     total = 0

@@ -1,4 +1,4 @@
-"""Rows in order: of time, of key and time, by groups."""
+"""Orders of rows: by time, by key and time, by groups."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def key_time_order(hashes, ts):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def by_high_bits(values, bits):  # type: ignore[no-untyped-def]
-    """Values by what their bits above the lowest say: (what, where they begin, how many, which, low
+    """Values grouped by their bits above the lowest: (what, where they begin, how many, which, low
     bits of each), the last two in that order."""
     if values.size == 0:
         none = np.empty(0, np.int64)
@@ -208,9 +208,9 @@ def grouped(group, rows, groups):  # type: ignore[no-untyped-def]
 def split_runs(first, second, ts, order):  # type: ignore[no-untyped-def]
     """Cut rows in (first, second, time) order into groups and runs of equal time within them.
 
-    `second` may be empty: then the first hash tells all. Returns the run of each sorted row, the
-    group and time of each run, the first sorted row and the first run of each group, and whether
-    rows of one first hash differ in the second (then the order is wrong).
+    `second` may be empty: then the first hash identifies a group. Returns the run of each sorted
+    row, the group and time of each run, the first sorted row and the first run of each group, and
+    whether rows of one first hash differ in the second (then the order is wrong).
     """
     n = order.size
     run = np.empty(n, np.int64)

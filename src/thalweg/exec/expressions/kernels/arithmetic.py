@@ -1,7 +1,7 @@
-"""Arithmetic with overflow found per row.
+"""Arithmetic with overflow detected per row.
 
-Integers first compare what the extremes of both sides could yield; only if that leaves the type is
-every row looked at.
+Integer kernels first check the extremes of both sides; rows are checked one by one only if the
+result of the extremes leaves the type.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _halved_up(x: Any, y: Any) -> Outcome:
 
 
 def _truncated(x: Any, y: Any) -> tuple[Any, Any]:
-    """Quotient and remainder as Java has them: towards zero; `y` is not 0."""
+    """Quotient and remainder as in Java: towards zero; `y` is not 0."""
     rest = np.fmod(x, np.where(y == -1, 1, y))
     return (x - rest) // y, rest
 
@@ -136,7 +136,7 @@ def _absolute(call: Call, x: Any) -> Any:
 
 
 def _lowest(x: Any) -> Any:
-    """The one integer without a positive twin."""
+    """The lowest integer of the type, whose negation overflows."""
     return failing(x == np.iinfo(x.dtype).min, OVERFLOW)
 
 

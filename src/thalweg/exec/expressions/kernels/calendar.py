@@ -26,7 +26,7 @@ def civil(days: Any) -> tuple[Any, Any, Any]:
 
 
 def days_from_civil(year: Any, month: Any, day: Any) -> Any:
-    """Days since 1970 of a date that exists."""
+    """Days since 1970 of a valid date."""
     year = year - (month <= 2)
     era, year_of_era = np.divmod(year, 400)
     day_of_year = (153 * (month + np.where(month > 2, -3, 9)) + 2) // 5 + day - 1
@@ -38,7 +38,7 @@ _MONTH_DAYS = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 
 
 def exists(year: Any, month: Any, day: Any) -> Any:
-    """Whether the calendar has this date."""
+    """Whether the date is valid in the calendar."""
     known = (month >= 1) & (month <= 12)
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
     last = _MONTH_DAYS[np.where(known, month, 0)] + ((month == 2) & leap)

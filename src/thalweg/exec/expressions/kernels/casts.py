@@ -32,7 +32,7 @@ def _try_cast(call: Call, x: Any) -> Outcome:
 
 
 def convert(x: Any, source: DataType, target: DataType) -> Outcome:
-    """Data of one type as another; what does not fit fails in its row."""
+    """Convert data to another type; a value that does not fit is an error of its row."""
     if source == NULL:
         return Outcome(nulls(target, len(x)).data)
     if target == STRING:
@@ -68,7 +68,7 @@ def _to_timestamp(x: Any, source: DataType) -> Outcome:
     if source == DATE:
         return scaled(x, DAY)
     if x.dtype.kind == "i":
-        # Seconds beyond the range stop at its end, as Java's TimeUnit does.
+        # Seconds beyond the range saturate at its end, as in Java's TimeUnit.
         ends = np.where(x > 0, np.iinfo(np.int64).max, np.iinfo(np.int64).min)
         found = scaled(x, SECOND)
         return Outcome(

@@ -15,7 +15,8 @@ from thalweg.plan.expr import Call
 
 
 def _is_nan(x: Any) -> Any:
-    """False (at no cost) where x cannot be NaN or is one known number."""
+    """Whether x is NaN; a constant False (at no cost) where its type has no NaN or it is one known
+    number."""
     if x.dtype.kind != "f" or (len(x) == 1 and x[0] == x[0]):
         return False
     return x != x
@@ -69,7 +70,7 @@ def _compare(call: Call, x: Any, y: Any) -> Any:
 
 
 def operand(vector: Vector, length: int) -> Any:
-    """Bare data that can stand beside `length` rows."""
+    """Bare data that can be combined with `length` rows."""
     if isinstance(vector.data, np.ndarray) or len(vector) == length:
         return vector.data
     return vector.data[0]

@@ -19,7 +19,7 @@ Part = tuple[Rows, Vector]
 
 
 def _gathered(dtype: DataType, length: int, parts: Sequence[Part]) -> Vector:
-    """Values found on disjoint rows, put in the order of the rows."""
+    """Values computed on disjoint sets of rows, merged in row order."""
     parts = [(rows, values) for rows, values in parts if len(rows)]
     if not parts:
         return nulls(dtype, length)
@@ -31,7 +31,7 @@ def _gathered(dtype: DataType, length: int, parts: Sequence[Part]) -> Vector:
 
 
 def _on(scope: Scope, expr: Expr, rows: Rows) -> Vector:
-    """The expression on these rows only."""
+    """Evaluate the expression on these rows only."""
     inner = scope if len(rows) == scope.length else scope.subset(rows)
     return inner.evaluate(expr).stretch(len(rows))
 
@@ -46,7 +46,7 @@ def _case(call: Call, scope: Scope) -> Vector:
 
 
 def _chosen(call: Call, args: Sequence[Vector]) -> Vector:
-    """Where nothing can fail, choosing among whole columns is faster than visiting rows."""
+    """Choose among whole columns, where nothing can fail: faster than selecting rows."""
     length = next((len(a) for a in args if len(a) != 1), 1)
     found = args[-1].stretch(length)
     for test, value in zip(args[-3::-2], args[-2::-2], strict=True):
@@ -79,7 +79,7 @@ def _failed(found: Vector) -> Any:
 
 
 def _failures(dtype: DataType, found: Vector, failed: Any) -> Vector:
-    """Rows whose condition failed: no value, only the error."""
+    """Rows whose condition failed: they have no value, only the error."""
     empty = nulls(dtype, int(failed.sum()))
     assert found.errors is not None
     return Vector(dtype, empty.data, empty.valid, found.errors[failed])

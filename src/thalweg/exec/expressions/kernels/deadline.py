@@ -1,7 +1,7 @@
-"""A limit on how long foreign code may run.
+"""A time limit for user code.
 
 An alarm interrupts Python code in the main thread of a process, which is where workers run their
-jobs; code that never comes back to the interpreter cannot be interrupted.
+jobs; code that never returns to the interpreter cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from thalweg.errors import FunctionTooSlow
 
 
 class _Alarm(BaseException):
-    """Not an Exception: functions that catch everything must not catch this."""
+    """Raised by the alarm. Not an Exception: functions that catch every Exception must not catch
+    it."""
 
 
 @contextmanager
 def within(seconds: float | None, name: str) -> Iterator[None]:
-    """Run the body for at most so long; then the function `name` is to blame."""
+    """Run the body for at most the given time; the error then names the function `name`."""
     if not seconds or threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,5 @@
-"""DECIMAL in and out of other types, rounding half up, always through Arrow's 256-bit decimals."""
+"""Conversion between DECIMAL and other types, rounding half up, always through Arrow's 256-bit
+decimals."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?$"
 
 
 def widened(x: pa.Array) -> pa.Array:
-    """Room for any whole number a DECIMAL has."""
+    """The decimal type wide enough for any whole number that a DECIMAL has."""
     return x.cast(pa.decimal256(76, x.type.scale))
 
 
@@ -33,7 +34,7 @@ def _outside(x: pa.Array, digits: int) -> Mask:
 
 
 def narrowed(x: pa.Array, target: DataType) -> Outcome:
-    """A wide decimal as the wanted one; too many whole digits fail."""
+    """A wide decimal as the wanted type; too many whole digits are an error of the row."""
     rounded = pc.round(x, target.scale, "half_towards_infinity")
     beyond = _outside(rounded, target.precision - target.scale)
     kept = pc.if_else(pa.array(beyond), pa.scalar(None, x.type), rounded)
@@ -67,7 +68,8 @@ def parse_decimal(
 
 
 def _read(texts: pa.Array) -> tuple[pa.Array, Mask]:
-    """Arrow reads all or nothing, so texts with many digits are read one by one."""
+    """Text as wide decimals. Arrow fails as a whole: texts that it refuses are parsed one by
+    one."""
     try:
         return texts.cast(_WIDE), np.zeros(len(texts), np.bool_)
     except pa.ArrowInvalid:
@@ -96,7 +98,7 @@ def to_micros(x: pa.Array) -> Outcome:
 
 
 def to_integer(x: pa.Array, target: DataType) -> Outcome:
-    """Towards zero."""
+    """Decimals as integers, towards zero."""
     cut = pc.trunc(widened(x))
     limit = Decimal(2) ** (target.bits - 1)
     low = truth(pc.less(cut, pa.scalar(-limit, cut.type)))

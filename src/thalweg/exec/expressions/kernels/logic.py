@@ -1,4 +1,4 @@
-"""Three-valued logic, where a known answer outweighs an error on the other side."""
+"""Three-valued logic, in which a deciding operand outweighs an error on the other side."""
 
 from __future__ import annotations
 

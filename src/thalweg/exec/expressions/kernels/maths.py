@@ -1,4 +1,4 @@
-"""Functions on numbers, with Java's answers at the edges."""
+"""Functions on numbers, with Java's results at the edges of the range."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _log_to_base(call: Call, base: Any, x: Any) -> Any:
 @strict("power")
 def _power(call: Call, x: Any, y: Any) -> Any:
     found = np.power(x, y)
-    # IEEE says 1 for both, Java says NaN.
+    # IEEE gives 1 for both, Java gives NaN.
     undefined = np.isnan(y) | ((np.abs(x) == 1) & np.isinf(y))
     return np.where(undefined, np.nan, found)
 
@@ -67,7 +67,7 @@ def _is_nan(call: Call, x: Vector) -> Outcome:
 
 
 def saturated(x: Any) -> Any:
-    """DOUBLE to BIGINT as Java casts: NaN is 0, beyond the range is its end."""
+    """DOUBLE to BIGINT as in a Java cast: NaN becomes 0, values beyond the range its end."""
     inside = np.abs(x) < 2.0**63
     ends = np.where(x > 0, np.iinfo(np.int64).max, np.iinfo(np.int64).min)
     found = np.where(inside, x, 0).astype(np.int64)

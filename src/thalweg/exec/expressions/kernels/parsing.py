@@ -1,6 +1,6 @@
-"""Text as values, with Spark's idea of what is well formed.
+"""Text parsed as values, with Spark's rules of what is well formed.
 
-Times may carry a fixed offset from UTC; zone names such as Europe/Berlin are not read.
+Times may carry a fixed offset from UTC; zone names such as Europe/Berlin are not accepted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TIMESTAMP = (
 
 
 def parse(texts: pa.Array, target: DataType) -> Outcome:
-    """Trimmed text as the wanted type; malformed text fails in its row."""
+    """Trimmed text as the wanted type; malformed text is an error of its row."""
     trimmed = pc.utf8_trim(texts, _BLANKS)
     code = CAST_FROM_TEXT[target.name]
     if target == BOOLEAN:
@@ -94,7 +94,7 @@ def to_float(texts: pa.Array, dtype: Any) -> Any:
 
 
 def _fields(texts: pa.Array, pattern: str) -> tuple[dict[str, pa.Array], Mask]:
-    """The named groups of a match; those left out are empty."""
+    """The named groups of a match; absent ones are empty."""
     found = pc.extract_regex(texts, pattern)
     names = [found.type.field(i).name for i in range(found.type.num_fields)]
     parts = {n: pc.fill_null(found.field(i), "") for i, n in enumerate(names)}

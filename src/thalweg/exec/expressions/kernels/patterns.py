@@ -1,4 +1,4 @@
-"""Whether text contains, begins with, is like."""
+"""Text predicates: contains, starts with, ends with, LIKE."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def _matched(x: Any, pattern: Any, match: Any) -> Outcome:
 
 
 def _like_regex(pattern: str) -> str:
-    """`%` any text, `_` any character, `\\` takes either (or itself) literally."""
+    r"""The regex of a LIKE pattern: `%` any text, `_` any character, `\` escapes either (or
+    itself)."""
     out = []
     signs = iter(pattern)
     for sign in signs:

@@ -1,4 +1,4 @@
-"""Values as text, the way Java and Spark print them."""
+"""Values formatted as text, the way Java and Spark print them."""
 
 from __future__ import annotations
 

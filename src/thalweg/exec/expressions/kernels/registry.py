@@ -1,9 +1,9 @@
-"""Where kernels are registered, and how their results become vectors.
+"""The registry of kernels, and the conversion of their results to vectors.
 
-A kernel is one of three kinds. `strict` ones see bare data, give NULL where an argument is NULL and
-never look at validity. `nullable` ones see vectors and decide about NULL themselves. `lazy` ones
-see expressions and decide what is evaluated on which rows. Errors of arguments are passed on by the
-first two kinds without their doing.
+A kernel is one of three kinds. `strict` kernels receive bare data, give NULL where an argument is
+NULL and never read validity. `nullable` kernels receive vectors and decide about NULL themselves.
+`lazy` kernels receive expressions and decide what is evaluated on which rows. For the first two
+kinds, errors of arguments are propagated by the registry.
 
 A vector inside an evaluation has either all rows or one, which then stands for all: constants cost
 nothing, and NumPy broadcasts them by itself.
@@ -25,7 +25,7 @@ from thalweg.plan.expr import Call, Expr
 
 @dataclass(slots=True)
 class Outcome:
-    """What a kernel found: data, and where it has no value or failed."""
+    """The result of a kernel: data, and on which rows it is NULL or failed."""
 
     data: Any
     errors: Codes | None = None
@@ -39,7 +39,7 @@ class Scope(Protocol):
     def length(self) -> int: ...
 
     def evaluate(self, expr: Expr) -> Vector:
-        """The value on every row; one row stands for all."""
+        """The value on every row; a vector of one row stands for all."""
 
     def subset(self, rows: Any) -> Scope:
         """The same columns on the rows at these positions."""
@@ -107,7 +107,7 @@ def _finished(call: Call, outcome: Outcome, valid: Mask | None, args: Sequence[V
 
 
 def both(masks: Sequence[Mask | None]) -> Mask | None:
-    """Where all masks are true; None stands for true everywhere."""
+    """Where all masks are true; a mask of None is true everywhere."""
     found: Mask | None = None
     for mask in masks:
         if mask is not None:
@@ -116,7 +116,7 @@ def both(masks: Sequence[Mask | None]) -> Mask | None:
 
 
 def first_error(codes: Sequence[Codes | None]) -> Codes | None:
-    """Per row the first code that is not zero."""
+    """Per row the first error code that is not zero."""
     found: Codes | None = None
     for code in codes:
         if code is not None:
@@ -125,7 +125,7 @@ def first_error(codes: Sequence[Codes | None]) -> Codes | None:
 
 
 def failing(mask: Mask, code: int) -> Codes | None:
-    """The code where the mask is true; None if it is nowhere."""
+    """The error code where the mask is true; None if it is true nowhere."""
     return np.where(mask, code, 0).astype(np.uint8) if mask.any() else None
 
 
@@ -146,7 +146,7 @@ def _all(valid: Mask | None) -> Mask:
 
 
 def truth(array: Any) -> Mask:
-    """An Arrow array of booleans as a NumPy one, NULL as false."""
+    """A boolean Arrow array as a NumPy array, NULL as false."""
     if isinstance(array, pa.Scalar):
         return np.array([bool(array.as_py())])
     filled = pc.fill_null(array, False) if array.null_count else array
@@ -154,6 +154,6 @@ def truth(array: Any) -> Mask:
 
 
 def whole(array: Any, dtype: Any = np.int32) -> Any:
-    """An Arrow array of integers as a NumPy one, NULL as zero."""
+    """An integer Arrow array as a NumPy array, NULL as zero."""
     filled = pc.fill_null(array, 0) if array.null_count else array
     return filled.to_numpy(zero_copy_only=False).astype(dtype, copy=False)

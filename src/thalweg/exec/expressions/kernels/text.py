@@ -1,4 +1,4 @@
-"""Tools for columns of text: characters as positions, slices and calls per distinct argument."""
+"""Helpers for text columns: character positions, slices, and calls once per distinct argument."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thalweg.exec.expressions.kernels.registry import truth
 
 
 def text_rows(x: Any, length: int) -> pa.Array:
-    """Text on every row, NULL as the empty one."""
+    """Text on every row, NULL as the empty string."""
     if isinstance(x, pa.Scalar):
         return pa.repeat(x.as_py() or "", length)
     if len(x) == 1 != length:
@@ -22,13 +22,13 @@ def text_rows(x: Any, length: int) -> pa.Array:
 
 
 def rows_of(*data: Any) -> int:
-    """How many rows operands of which some are constant have together."""
+    """The number of rows of a call's operands, some of which may be constant."""
     sizes = [len(x) for x in data if not isinstance(x, pa.Scalar)]
     return next((n for n in sizes if n != 1), 1)
 
 
 def single(x: Any) -> Any:
-    """The value of a constant operand; None if it is none (or NULL)."""
+    """The value of a constant operand; None if it is not constant (or NULL)."""
     if isinstance(x, pa.Scalar):
         return x.as_py()
     if len(x) != 1:
@@ -37,7 +37,7 @@ def single(x: Any) -> Any:
 
 
 class Characters:
-    """Where the characters of a column of UTF-8 text begin."""
+    """The start offset of every character of a column of UTF-8 text."""
 
     def __init__(self, texts: pa.Array) -> None:
         _, offsets, data = texts.buffers()
@@ -53,7 +53,7 @@ class Characters:
         self.length = self.before[self.offsets[1:]] - self.first
 
     def slice(self, start: Any, stop: Any) -> pa.Array:
-        """Characters start..stop-1 of each row, cut to what there is."""
+        """Characters start..stop-1 of each row, clipped to its length."""
         start = np.clip(start, 0, self.length)
         stop = np.clip(stop, start, self.length)
         begin, end = self.starts[self.first + start], self.starts[self.first + stop]
@@ -117,7 +117,7 @@ def _grouped(function: Callable[..., Any], texts: pa.Array, keys: pa.Table, empt
 
 
 def mapped(texts: pa.Array, fast: Callable[[Any], Any], slow: Callable[[str], str]) -> pa.Array:
-    """`fast` on a column that is all ASCII; else `slow` once per distinct text that is not."""
+    """`fast` on a column that is all ASCII; otherwise `slow` once per distinct non-ASCII text."""
     ascii_only = truth(pc.string_is_ascii(texts))
     if ascii_only.all():
         return fast(texts)

@@ -116,7 +116,7 @@ def _timestamp_seconds(call: Call, seconds: Any) -> Any:
 
 
 def scaled(ticks: Any, factor: int) -> Outcome:
-    """Ticks of a coarser unit as microseconds."""
+    """Ticks of a coarser unit converted to microseconds."""
     ticks = ticks.astype(np.int64)
     beyond = (ticks > _INT64.max // factor) | (ticks < -(-_INT64.min // factor))
     return Outcome(ticks * factor, failing(beyond, OVERFLOW))

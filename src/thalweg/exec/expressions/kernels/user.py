@@ -1,4 +1,4 @@
-"""Calling registered Python functions so that a faulty row costs only itself."""
+"""Calls of registered Python functions, in which an error affects only its own row."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class UserFunction:
 
     A scalar one is called per row with Python values, NULL as None. A vectorised one gets one Arrow
     array per argument and returns an Arrow or NumPy array of as many rows, each of which may depend
-    on its own row only. `deadline` limits the seconds that all rows of one batch may take;
-    `broken` says why a worker could not load it.
+    on its own row only. `deadline` limits the seconds that all rows of one batch may take; `broken`
+    is the reason why a worker could not load it.
     """
 
     name: str
@@ -47,7 +47,7 @@ class UserFunction:
 def call_user(
     call: UserCall, args: Sequence[Vector], length: int, functions: Mapping[str, UserFunction]
 ) -> Vector:
-    """The function on every row whose arguments have no error."""
+    """Call the function on every row whose arguments have no error."""
     function = functions.get(call.name)
     if function is None:
         raise UnknownName(
@@ -70,7 +70,7 @@ def call_user(
 
 
 def _spread(inner: Vector, rows: Any, errors: Any) -> Vector:
-    """Results of some rows put in their place among the rows that failed before the call."""
+    """Results scattered back to their rows; the others failed before the call."""
     failed = np.flatnonzero(errors)
     filler = nulls(inner.type, len(failed))
     filler.errors = errors[failed]

@@ -1,8 +1,8 @@
-"""Where subresults are kept between epochs: in the memory of the process that runs the task and,
-where another one may run it next, in a file of the host.
+"""Storage of cached subresults between epochs: in the memory of the process that runs the task and,
+where another process may run it next, in a file on the host.
 
-Anything but what the last epoch left is cold: a host that never had the task, an epoch that is run
-again, a plan that differs.
+Only what the immediately preceding epoch left is used; otherwise (a host that never had the task,
+an epoch that is run again, another plan) the cache starts empty.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from thalweg.store.packs import Key
 
 
 class Referable(Protocol):
-    """A leaf whose rows can be referred to: within an epoch, and from one to the next."""
+    """A leaf whose rows can be referred to, within an epoch and across epochs."""
 
     refers_to_packs: bool
 
@@ -38,15 +38,15 @@ class Referable(Protocol):
 
 @dataclass(slots=True)
 class Keeper:
-    """Opens and keeps the subresults of one relation of one task, which `task` identifies. Not
-    `usable` where rows may leave before their time."""
+    """Opens and stores the subresults of one relation of one task, which `task` identifies. Not
+    `usable` where rows may be evicted before their time."""
 
     ctx: TaskContext
     task: tuple[object, ...]
     usable: bool
 
     def opened(self, subresult: Subresult, leaves: Mapping[int, Referable]) -> tuple[Kept, bool]:
-        """What was kept, or something new (and that it is)."""
+        """The stored subresult, or a new one, and whether it is new."""
         held, name = self._held(), _name(subresult)
         kept = held.get(name)
         if kept is None or kept.until != self.ctx.since:
@@ -55,11 +55,11 @@ class Keeper:
             kept = held[name] = Kept(subresult, self.ctx.since)
             return kept, True
         held[name] = kept
-        kept.subresult = subresult  # with what it may take now
+        kept.subresult = subresult  # with its present memory limit
         return kept, False
 
     def keep_only(self, subresults: Sequence[Subresult]) -> None:
-        """What the plan does not look up any more is forgotten."""
+        """Forget subresults that the plan does not look up any more."""
         held = self._held()
         for name in set(held) - {_name(s) for s in subresults}:
             del held[name]
@@ -67,7 +67,7 @@ class Keeper:
                 self.ctx.cache.files.remove(self._file)
 
     def share(self, leaves: Mapping[int, Referable]) -> None:
-        """Leave what there is now to whoever runs the task next."""
+        """Store the present content for the process that runs the task next."""
         files, held = self.ctx.cache.files, self._held()
         if files is None:
             return
@@ -83,7 +83,7 @@ class Keeper:
         return repr((self.task, self.ctx.start))
 
     def _packs(self, held: Mapping[str, Kept], leaves: Mapping[int, Referable]) -> dict[int, str]:
-        """The packs that are referred to: their numbers are this process's own."""
+        """The packs that are referred to: their numbers are valid in this process only."""
         numbers = {
             number
             for kept in held.values()
@@ -95,7 +95,7 @@ class Keeper:
         return {number: self.ctx.cache.name_of(number) for number in numbers}
 
     def _elsewhere(self, subresult: Subresult, leaves: Mapping[int, Referable]) -> Kept | None:
-        """What another process on this host has left after the last epoch."""
+        """The content that another process on this host stored after the last epoch."""
         files = self.ctx.cache.files
         read = None if files is None else files.read(self._file)
         if read is None:
@@ -134,13 +134,13 @@ def _name(subresult: Subresult) -> str:
 
 
 def _followed(kept: Kept, leaves: Mapping[int, Referable]) -> bool:
-    """References as this epoch understands them; False if that cannot be."""
+    """Translate references to this epoch's; False if that is impossible."""
     kept.parts = [_living(part, kept.until) for part in kept.parts]
     return all(leaf.follow(kept.parts, i) for i, leaf in leaves.items())
 
 
 def leave(kept: Kept, leaves: Mapping[int, Referable]) -> None:
-    """References as the next epoch will understand them."""
+    """Translate references to those valid in the next epoch."""
     kept.parts = [_living(part, kept.until) for part in kept.parts]
     for i, leaf in leaves.items():
         leaf.leave(kept.parts, i)

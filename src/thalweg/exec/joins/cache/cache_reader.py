@@ -1,7 +1,8 @@
-"""A subresult as the pipelines see it: looked up like a leaf, whose rows are combinations.
+"""A subresult as pipelines read it: looked up like a leaf, whose rows are combinations.
 
-Within an epoch a key is resolved once. What was there when the epoch began comes from its entry, or
-from a fill where there is none; what appeared since comes from the pipelines of the members.
+Within an epoch a key is resolved once. Combinations that existed when the epoch began are read from
+its entry, or from a fill where there is none; those that appeared since are taken from the
+pipelines of the members.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from thalweg.store.hashing import Hashes, hash_columns, is_injective, second_has
 from thalweg.store.packs import Key
 
 ROW = "__row"
-"""Which of the keys a fill started from."""
+"""For each combination of a fill, the key it started from."""
 Fill = Callable[[Changes, frozenset[str]], Changes]
-"""Runs the fill pipeline over rows of keys; the second names the columns wanted."""
+"""Runs the fill pipeline over rows of keys; the second argument names the columns wanted."""
 
 
 class SubresultReader:
@@ -59,7 +60,7 @@ class SubresultReader:
         self._filled = Combinations.empty(subresult.members)
         self._asked: tuple[Hashes, Hashes] = (np.empty(0, np.uint64), np.empty(0, np.uint64))
 
-    # -- what pipelines ask ------------------------------------------------------------------
+    # -- probing by pipelines ----------------------------------------------------------------
 
     def find(
         self, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]
@@ -97,7 +98,7 @@ class SubresultReader:
     def _matching(
         self, part: Combinations, needles: Needles, seconds: Hashes, stamps: Ints
     ) -> tuple[Combinations, Ints, Ints]:
-        """(needle, combination) of all that are there at the needles' instants."""
+        """(needle, combination) of all combinations that are valid at the needles' instants."""
         needle, rows = native.alive_pairs(
             needles.hashes, seconds, stamps, needles.instants, needles.source, needles.departing,
             part.hashes, part.seconds, part.starts, part.ends, part.last, part.first, part.stamps,
@@ -107,7 +108,7 @@ class SubresultReader:
     # -- resolving keys ----------------------------------------------------------------------
 
     def _resolve(self, hashes: Hashes, seconds: Hashes, values: Sequence[Vector]) -> None:
-        """Fill the keys that are not known yet, each once."""
+        """Fill the keys that have no entry yet, each once."""
         unknown = np.flatnonzero(~self.kept.present(hashes, seconds))
         self.ctx.counts[f"misses:{self.subresult.alias}"] += len(unknown)
         unknown = unknown[_first_of_each(hashes[unknown], seconds[unknown])]
@@ -139,7 +140,7 @@ class SubresultReader:
     # -- the end of the epoch ----------------------------------------------------------------
 
     def settle(self) -> CacheSeen:
-        """Keep what was learned and what appeared."""
+        """Store the keys that were filled and the combinations that appeared."""
         self.kept.create(*self._asked, self._filled)
         self.kept.insert(self._appeared())
         self.kept.settle(self.ctx.until)
@@ -151,7 +152,7 @@ class SubresultReader:
 
 @dataclass(slots=True)
 class FoundCombinations:
-    """Combinations that needles meet; columns are fetched when they are asked for."""
+    """Combinations that match needles; columns are fetched on access."""
 
     reader: SubresultReader
     needles: int
@@ -190,7 +191,7 @@ class FoundCombinations:
 
 
 def tracks_of(block: Block, subresult: Subresult) -> frozenset[str]:
-    """The columns that say which rows a combination is made of, and when they are there."""
+    """The columns that identify the rows of a combination and hold their lifetimes."""
     leaves = [block.leaves[i] for i in subresult.members]
     return frozenset(f.name for leaf in leaves for f in leaf.fields[len(leaf.untracked) :])
 
@@ -211,7 +212,7 @@ def _seconds(values: Sequence[Vector], length: int) -> Hashes:
 
 
 def _first_of_each(hashes: Hashes, seconds: Hashes) -> Ints:
-    """One position of every key."""
+    """The first position of every distinct key."""
     order = np.lexsort((seconds, hashes))
     fresh = np.ones(len(order), np.bool_)
     h, s = hashes[order], seconds[order]
@@ -220,7 +221,7 @@ def _first_of_each(hashes: Hashes, seconds: Hashes) -> Ints:
 
 
 def _among(hashes: Hashes, seconds: Hashes, known: Hashes, others: Hashes) -> Mask:
-    """Which keys are among known ones (few epochs ask for a key in several pipelines)."""
+    """Which keys are among known ones (few epochs look a key up in several pipelines)."""
     if not len(known) or not len(hashes):
         return np.zeros(len(hashes), np.bool_)
     pairs = np.dtype([("h", np.uint64), ("s", np.uint64)])

@@ -1,9 +1,9 @@
-"""What a task keeps of a subresult from one epoch to the next: soft state.
+"""The content of a cached subresult, kept by a task from one epoch to the next: soft state.
 
-A cache is direct-mapped: a key has one bucket, and a newcomer puts the resident out. For a key that
-is present *all* its combinations are here; nothing is promised about others. Combinations lie in
-parts, which are merged in tiers; those of keys that were put out since, or that ended, are left
-behind then. Empty entries count: a key may be known to have no combination.
+The cache is direct-mapped: a key has one bucket, and a new entry evicts the old one. For a key that
+is present *all* its combinations are stored; nothing is promised about other keys. Combinations lie
+in parts, which are merged in tiers; a merge leaves out combinations that ended or whose key was
+evicted. Empty entries count: a key may be known to have no combination.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from thalweg.plan.pipeline import Subresult
 from thalweg.store.hashing import Hashes
 
 ENTRY_BYTES = 24
-"""A bucket: two hashes and a stamp."""
+"""The size of a bucket: two hashes and a stamp."""
 ANYONE, NOBODY = -1, 0
-"""Stamps that every combination fits, and none."""
+"""Stamps that every combination matches, and that none does."""
 
 
 class Kept:
@@ -42,7 +42,7 @@ class Kept:
 
     @property
     def bytes(self) -> int:
-        """What present entries and their combinations take; empty buckets take nothing."""
+        """The size of present entries and their combinations; empty buckets count as nothing."""
         return self.entries * ENTRY_BYTES + sum(p.bytes for p in self.parts)
 
     def _bucket(self, hashes: Hashes) -> Ints:
@@ -60,7 +60,7 @@ class Kept:
         return present
 
     def stamps_of(self, hashes: Hashes, seconds: Hashes) -> Ints:
-        """The stamp that combinations of a key have to have: that of its entry, or none."""
+        """The stamp that valid combinations of a key have: that of its entry, or `NOBODY`."""
         if self.subresult.whole or not len(self._stamps):
             return np.full(len(hashes), ANYONE if self.subresult.whole else NOBODY)
         found: Ints = self._stamps[self._bucket(hashes)]
@@ -76,8 +76,8 @@ class Kept:
         return valid
 
     def create(self, hashes: Hashes, seconds: Hashes, found: Combinations) -> None:
-        """New entries with all their combinations; those that were in their buckets are gone. Of
-        keys that share a bucket one stays."""
+        """Create entries with all their combinations, evicting the entries in their buckets. Of
+        keys that share a bucket one is stored."""
         if not len(self._stamps) or not len(hashes):
             return
         self._stamp += 1
@@ -86,7 +86,7 @@ class Kept:
         self.insert(found)
 
     def insert(self, found: Combinations) -> None:
-        """Combinations that have appeared, to the entries of their keys where there are any."""
+        """Add combinations that have appeared to the entries of their keys, where there are any."""
         mine = np.flatnonzero(self.present(found.hashes, found.seconds))
         if not len(mine):
             return
@@ -96,7 +96,8 @@ class Kept:
         self.parts.append(part)
 
     def settle(self, until: int) -> None:
-        """Merge parts in tiers, keep within the limit, and be complete up to a frontier."""
+        """Merge parts in tiers, enforce the memory limit, and mark the content as complete up to a
+        frontier."""
         self.until = until
         while len(self.parts) > 1 and 2 * len(self.parts[-1]) >= len(self.parts[-2]):
             self.parts[-2:] = [self._merged(self.parts[-2:])]
@@ -104,10 +105,10 @@ class Kept:
             self.parts = [self._merged(self.parts)]
             self._shrink()
 
-    # -- elsewhere ---------------------------------------------------------------------------
+    # -- serialisation -----------------------------------------------------------------------
 
     def exported(self) -> tuple[dict[str, int], list[Array]]:
-        """All there is as facts and arrays, to be `restored` from."""
+        """The whole content as facts and arrays, from which it can be `restored`."""
         arrays: list[Array] = [self._keys, self._seconds, self._stamps]
         for part in self.parts:
             arrays += part.arrays()
@@ -124,7 +125,7 @@ class Kept:
         return kept
 
     def _merged(self, parts: Sequence[Combinations]) -> Combinations:
-        """Parts as one, without what ended or whose entry is gone."""
+        """Parts merged into one, without combinations that ended or whose entry is gone."""
         living = []
         for part in parts:
             rows = np.flatnonzero(part.ends >= self.until)
@@ -132,7 +133,7 @@ class Kept:
         return Combinations.joined(living, self.subresult.members)
 
     def _shrink(self) -> None:
-        """Put entries out, the oldest first, until the rest is within the limit."""
+        """Evict entries, the oldest first, until the rest is within the limit."""
         (part,) = self.parts
         each = part.bytes // max(len(part), 1)
         counts = np.bincount(self._bucket(part.hashes), minlength=len(self._stamps))
