@@ -88,3 +88,31 @@ def test_normalized_limbs_mean_the_same() -> None:
     again = exact.normalized(limbs)
     assert exact.to_doubles(again, none, exact.INTEGER_LIMB).tolist() == before.tolist()
     assert (again[:, :-1] >= 0).all()
+
+
+@pytest.mark.parametrize("value", [-1.0, -1e300, -5e-324, -0.1, 7.25])
+def test_the_sign_of_a_sum_needs_no_more_limbs_each_time(value: float) -> None:
+    """State is read, changed and written each epoch: its width follows the numbers alone."""
+    one, none = np.array([value]), np.zeros(1, np.int64)
+    low, high = exact.double_limb_range(one, none, np.ones(1, np.int8))
+    limbs = np.zeros((1, high - low + 2), np.int64)
+    widths, totals = [], np.zeros(1)
+    for _ in range(40):
+        wider = np.concatenate([limbs, np.zeros((1, 1), np.int64)], axis=1)
+        exact.running_doubles(
+            one,
+            none,
+            np.ones(1, np.int8),
+            none,
+            none,
+            wider,
+            np.zeros((1, 3), np.int64),
+            low,
+            totals,
+        )
+        stored = exact.normalized(wider)
+        limbs = stored[:, : int(np.flatnonzero(stored.any(0)).max()) + 1]
+        widths.append(limbs.shape[1])
+    assert max(widths) <= widths[0] + 1
+    assert totals[0] == exact.to_doubles(limbs, np.zeros((1, 3), np.int64), low)[0]
+    assert totals[0] == float(sum([Fraction(value)] * 40))

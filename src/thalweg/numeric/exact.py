@@ -465,9 +465,17 @@ def to_integers(limbs):  # type: ignore[no-untyped-def]
 
 
 def normalized(limbs: Limbs) -> Limbs:
-    """Carries propagated into the top limb, so that stored limbs stay small."""
+    """Carries propagated into the top limb, so that stored limbs stay small. The sign of a negative
+    number is taken down to its highest limb again, or it would need one more limb each time."""
     out = limbs.copy()
-    for j in range(out.shape[1] - 1):
+    top = out.shape[1] - 1
+    for j in range(top):
         out[:, j + 1] += out[:, j] >> 32
         out[:, j] &= _MASK
+    for j in range(top, 0, -1):
+        minus = out[:, j] == -1
+        if not minus.any():
+            break
+        out[minus, j] = 0
+        out[minus, j - 1] -= 1 << 32
     return out

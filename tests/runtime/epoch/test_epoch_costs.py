@@ -30,7 +30,22 @@ SLIDING = (
 )
 MOVING = "SELECT k, sum(v) AS c FROM s [RANGE 30 SECONDS] GROUP BY k"
 LAST_ROWS = "SELECT count(*) AS c, min(v) AS m FROM s [ROWS 40]"
-QUERIES = {"join": JOIN, "sliding": SLIDING, "moving": MOVING, "rows": LAST_ROWS}
+SIGNED = (
+    "SELECT k, sum(-v - 0.1) AS s, avg((v - 1) * 1e10) AS a, stddev(-v) AS d, "
+    "sum(1 / (v - 1.5)) AS q FROM s [RANGE 30 SECONDS] GROUP BY k"
+)
+NOT_FINITE = (
+    "SELECT sum(CASE WHEN k = 1 THEN CAST('NaN' AS DOUBLE) WHEN k = 2 "
+    "THEN CAST('-Infinity' AS DOUBLE) ELSE -v END) AS s, sum(-v) AS t FROM s"
+)
+QUERIES = {
+    "join": JOIN,
+    "sliding": SLIDING,
+    "moving": MOVING,
+    "rows": LAST_ROWS,
+    "signed": SIGNED,
+    "not finite": NOT_FINITE,
+}
 
 
 def batch(epoch: int, keys: int = 5) -> pa.Table:

@@ -56,7 +56,8 @@ class Auto(AGreedy):
         self.rate = 1.0 if settings.rate else 0.0
         self.spent = 0.0
         self.paid = 0.0
-        self._row_cost = 0.0
+        self._last: tuple[Ints, int] = (np.zeros(settings.predicates, np.int64), 0)
+        """Evaluations of the last slice, and its rows."""
         self._recalled = False
         self._forget_rates()
 
@@ -90,8 +91,7 @@ class Auto(AGreedy):
             self._settle_again()
         elif not self.proposals:
             self._grow_quiet()
-        if seen.rows:
-            self._row_cost = self.costs.total(seen.evaluated) / seen.rows
+        self._last = seen.evaluated, seen.rows
         self.rate = self._chosen_rate()
 
     # -- drift -------------------------------------------------------------------------------
@@ -187,9 +187,11 @@ class Auto(AGreedy):
             extra = float(costs[self.current[self.sweep.stage]])
         else:
             extra = float(sum(costs[i] for i in self.current[1:] if i not in self.ignored))
-        if not extra or not self._row_cost:
+        evaluated, rows = self._last
+        if not extra or not rows:
             return self.settings.rate
-        return min(self.settings.rate, PROFILE_BUDGET * self._row_cost / extra)
+        spent = self.costs.total(evaluated) / rows
+        return min(self.settings.rate, PROFILE_BUDGET * spent / extra)
 
     # -- known plans -------------------------------------------------------------------------
 
