@@ -343,7 +343,11 @@ def _interval(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
 
 
 def _extract(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
-    return scope._call(node, str(node.this.name).lower(), [node.expression], agg)
+    part = str(node.this.name).lower()
+    if part not in functions.PARTS_OF_TIME:
+        known = list(functions.PARTS_OF_TIME)
+        scope.fail(BindError(f"{part} is no part of a time", remedy=", ".join(known)), node)
+    return scope._call(node, functions.PARTS_OF_TIME[part], [node.expression], agg)
 
 
 def _alias_inside(scope: Scope, node: exp.Expr, agg: bool) -> Expr:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 from thalweg.errors import ParseError, ThalwegError
 from thalweg.lang.durations import to_micros, unit_micros
 from thalweg.lang.parsing.select_clauses import SELECT_CLAUSES
+from thalweg.lang.parsing.understood import unread, words_for
 from thalweg.lang.syntax import Spark, SparkParser, Token, TokenType, exp
 
 T = TypeVar("T")
@@ -156,9 +157,14 @@ class Cursor(SparkParser):
             self.unexpected(what)
 
     def expression_(self) -> exp.Expr:
-        node = self._parse_disjunction()
+        return self.understood(self._parse_disjunction())
+
+    def understood(self, node: exp.Expr | None) -> exp.Expr:
+        """The node, unless there is none or something in it has no meaning in the language."""
         if node is None:
             self.unexpected("an expression")
+        for one, part in unread(node):
+            self.fail(f"{words_for(part)} is not part of the language here", at=offset_of(one))
         return node
 
     def listed(self, item: Callable[[], T]) -> tuple[T, ...]:

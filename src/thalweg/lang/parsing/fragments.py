@@ -17,18 +17,12 @@ def parse_expression(text: str) -> exp.Expr:
 
 def parse_item(text: str) -> exp.Expr:
     """One item of SELECT: an expression that may have a name, or `*`."""
-    return _one(text, lambda c: _found(c, c._parse_expression()))
+    return _one(text, lambda c: c.understood(c._parse_expression()))
 
 
 def parse_ordering(text: str) -> exp.Expr:
     """One key of ORDER BY, such as `price DESC`."""
-    return _one(text, lambda c: _found(c, c._parse_ordered()))
-
-
-def _found(c: Cursor, node: exp.Expr | None) -> exp.Expr:
-    if node is None:
-        c.unexpected("an expression")
-    return node
+    return _one(text, lambda c: c.understood(c._parse_ordered()))
 
 
 def _one(text: str, rule: Callable[[Cursor], exp.Expr]) -> exp.Expr:

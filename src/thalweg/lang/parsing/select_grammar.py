@@ -94,9 +94,7 @@ def _emit_kind(c: Cursor) -> EmitKind | None:
 
 def _item(c: Cursor) -> exp.Expr:
     at = c.offset()
-    node = c._parse_expression()
-    if node is None:
-        c.unexpected("an expression")
+    node = c.understood(c._parse_expression())
     node.meta.setdefault("at", at)
     return node
 
@@ -225,13 +223,7 @@ def _order_by(c: Cursor) -> tuple[exp.Expr, ...]:
     if not (c._match(TokenType.ORDER_BY) or c.word("ORDER", "BY")):
         return ()
 
-    def ordered() -> exp.Expr:
-        node = c._parse_ordered()
-        if node is None:
-            c.unexpected("an expression")
-        return node
-
-    return c.listed(ordered)
+    return c.listed(lambda: c.understood(c._parse_ordered()))
 
 
 def _closing_clauses(c: Cursor, select: Select) -> Select:

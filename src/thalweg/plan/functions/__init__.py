@@ -14,8 +14,10 @@ from thalweg.plan.functions import conditional, maths, operators, strings, times
 from thalweg.plan.functions.casting import can_cast, cast, common_type
 from thalweg.plan.functions.properties import can_raise, is_deterministic
 from thalweg.plan.functions.signature import DEFINITIONS
+from thalweg.plan.functions.times import PARTS_OF_TIME
 
 __all__ = [
+    "PARTS_OF_TIME",
     "can_cast",
     "can_raise",
     "cast",

@@ -14,6 +14,13 @@ for _name in _OF_DATE:
     simple(_name, [DATE], INT)
 for _name in ("hour", "minute", "second"):
     simple(_name, [TIMESTAMP], INT)
+PARTS_OF_TIME = {name: name for name in (*_OF_DATE, "hour", "minute", "second")} | {
+    "day": "dayofmonth",
+    "dow": "dayofweek",
+    "doy": "dayofyear",
+    "week": "weekofyear",
+}
+"""What EXTRACT takes out of a time, and the function that does it."""
 for _name in ("unix_timestamp", "unix_seconds", "unix_millis", "unix_micros"):
     simple(_name, [TIMESTAMP], BIGINT)
 
