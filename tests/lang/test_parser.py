@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from thalweg import statements
 from thalweg.errors import ParseError
+from thalweg.fluent.text import query_text
 from thalweg.lang.durations import parse_duration
 from thalweg.lang.parsing import ast
 from thalweg.lang.parsing.parser import parse_query, parse_window
@@ -400,6 +401,26 @@ def test_set_operations(operator: str) -> None:
     assert query.operator == operator
     nested = parse_query(f"(SELECT a FROM s) {operator} (SELECT a FROM r)")
     assert isinstance(nested, ast.SetOperation)
+
+
+A, B, C = (f"SELECT a FROM {name}" for name in "abc")
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        (f"{A} UNION {B} INTERSECT {C}", f"{A} UNION ({B} INTERSECT {C})"),
+        (f"{A} INTERSECT {B} UNION {C}", f"({A} INTERSECT {B}) UNION {C}"),
+        (f"{A} EXCEPT {B} INTERSECT ALL {C}", f"{A} EXCEPT ({B} INTERSECT ALL {C})"),
+        (f"{A} EXCEPT {B} UNION DISTINCT {C}", f"({A} EXCEPT {B}) UNION {C}"),
+        (f"{A} INTERSECT {B} INTERSECT {C}", f"({A} INTERSECT {B}) INTERSECT {C}"),
+    ],
+)
+def test_intersect_binds_tighter(text: str, meant: str) -> None:
+    assert query_text(parse_query(text)) == query_text(parse_query(meant))
+    plain = query_text(parse_query(f"({A} UNION {B}) INTERSECT {C}"))
+    assert query_text(parse_query(text)) != plain
+    assert query_text(parse_query(plain)) == plain
 
 
 @pytest.mark.parametrize(

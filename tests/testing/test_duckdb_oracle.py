@@ -254,3 +254,28 @@ def test_many_rows_in_one_go() -> None:
     )
     assert len(theirs) > 300
     assert_same(content(results, oracle.last), theirs)
+
+
+@pytest.mark.parametrize(
+    "operators",
+    [("UNION", "INTERSECT"), ("EXCEPT", "INTERSECT"), ("INTERSECT", "EXCEPT"), ("EXCEPT", "UNION")],
+)
+def test_set_operations_bind_as_in_duckdb(operators: tuple[str, str]) -> None:
+    """Over everything there is, at the end."""
+    first, second = operators
+    runner = Runner()
+    sets = {"a": [1, 2, 3, 4], "b": [3, 4, 5, 6], "c": [4, 6, 7]}
+    text = f"SELECT k FROM a {first} SELECT k FROM b {second} SELECT k FROM c"
+    with duckdb.connect() as connection:
+        for name, values in sets.items():
+            table = pa.table(
+                {"k": values, "ts": pa.array([0] * len(values), pa.timestamp("us", "UTC"))}
+            )
+            runner.stream(name, table)
+            connection.register(name, table)
+        expected = sorted(k for (k,) in connection.execute(text).fetchall())
+    query = runner.query(f"{text} WITH (unbounded = true)", "q")
+    runner.run()
+    rows = query.results().to_pylist()
+    assert all(row["__sign"] == 1 for row in rows)
+    assert sorted(row["k"] for row in rows) == expected

@@ -102,8 +102,16 @@ def _query(query: ast.Query, gap: str) -> str:
     right = _query(query.right, gap)
     if isinstance(query.right, ast.SetOperation):
         right = f"({right})"
-    text = f"{_query(query.left, gap)}{gap}{query.operator}{gap}{right}"
+    left = _query(query.left, gap)
+    if isinstance(query.left, ast.SetOperation) and _binds_tighter(query, query.left):
+        left = f"({left})"
+    text = f"{left}{gap}{query.operator}{gap}{right}"
     return text + (f"{gap}WITH {_options(query.options)}" if query.options else "")
+
+
+def _binds_tighter(outer: ast.SetOperation, inner: ast.SetOperation) -> bool:
+    by_intersection = (q.operator.startswith("INTERSECT") for q in (outer, inner))
+    return list(by_intersection) == [True, False]
 
 
 def _clauses(q: ast.Select) -> Iterator[str]:

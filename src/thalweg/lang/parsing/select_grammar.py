@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from thalweg.lang.parsing.ast import (
     ErrorClause,
@@ -33,18 +35,27 @@ _JOIN_WORDS = ("LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "ASOF", "CROSS", "NATURA
 
 
 def parse_select(c: Cursor) -> Query:
-    """A SELECT, or several combined by UNION, EXCEPT or INTERSECT."""
-    left = _operand(c)
-    while c._curr and c._curr.text.upper() in ("UNION", "EXCEPT", "INTERSECT"):
+    """A SELECT, or several combined by UNION, EXCEPT or INTERSECT, which binds tighter."""
+    intersected = partial(_combined, c, ("INTERSECT",), partial(_operand, c))
+    left = _combined(c, ("UNION", "EXCEPT"), intersected)
+    if isinstance(left, SetOperation) and c.peek("WITH"):
+        c._advance()
+        left = replace(left, options=c.options())
+    return left
+
+
+def _combined(c: Cursor, operators: tuple[str, ...], operand: Callable[[], Query]) -> Query:
+    """Operands combined from left to right by operators that bind alike."""
+    left = operand()
+    while c._curr and c._curr.text.upper() in operators:
         at = c.offset()
         operator = c._curr.text.upper()
         c._advance()
         if c.word("ALL"):
             operator += " ALL"
-        left = SetOperation(operator, left, _operand(c), (), at)
-    if isinstance(left, SetOperation) and c.peek("WITH"):
-        c._advance()
-        left = replace(left, options=c.options())
+        else:
+            c.word("DISTINCT")
+        left = SetOperation(operator, left, operand(), (), at)
     return left
 
 
