@@ -28,7 +28,8 @@ def _try_cast(call: Call, x: Any) -> Outcome:
     found = convert(x, call.args[0].type, call.type)
     if found.errors is None:
         return found
-    return Outcome(found.data, valid=found.errors == 0)
+    fits = found.errors == 0
+    return Outcome(found.data, valid=fits if found.valid is None else fits & found.valid)
 
 
 def convert(x: Any, source: DataType, target: DataType) -> Outcome:
