@@ -36,6 +36,8 @@ from thalweg.plan.types import (
     to_arrow,
 )
 
+AS_LONG_AS_ASKED = {"repeat", "space", "lpad", "rpad"}
+"""Functions whose result has as many characters as a number says."""
 NAN, INFINITE = float("nan"), float("inf")
 MOMENT = dt.datetime(2024, 2, 28, 23, 59, 59, 999_999, tzinfo=dt.UTC)
 EDGES: dict[DataType, list[Any]] = {
@@ -47,7 +49,7 @@ EDGES: dict[DataType, list[Any]] = {
     FLOAT: [0.1, -0.0, NAN, INFINITE, 3e38],
     DOUBLE: [0.1, -0.0, NAN, INFINITE, -INFINITE, 5e-324, 1e300, -1.5, 2.5],
     STRING: ["", "a", "12", " 1.5 ", "true", "2024-02-29", "äöü", "%_", "1e400", "x" * 40],
-    BINARY: [b"", b"\x00", b"\xff\x00", b"12"],
+    BINARY: [b"", b"\x00", "ä".encode(), b"12"],
     DATE: [dt.date(1, 1, 1), dt.date(9999, 12, 31), dt.date(1970, 1, 1)],
     TIMESTAMP: [MOMENT, MOMENT.replace(year=1), MOMENT.replace(year=1969)],
     decimal(5, 2): [Decimal("999.99"), Decimal("-0.01"), Decimal(0)],
@@ -60,10 +62,19 @@ def column(values: list[Any], dtype: DataType) -> Vector:
     return from_arrow(pa.array(values, to_arrow(dtype)), dtype)
 
 
+def plain(values: pa.Array) -> pa.Array:
+    """Times as numbers and text as bytes: Python has not all that there are."""
+    if pa.types.is_string(values.type):
+        return values.view(pa.binary())
+    if pa.types.is_timestamp(values.type):
+        return values.view(pa.int64())
+    return values.view(pa.int32()) if pa.types.is_date32(values.type) else values
+
+
 def outcomes(expr: Expr, columns: dict[str, tuple[DataType, list[Any]]], rows: int) -> list[str]:
     """Per row its value, or the code of its error."""
     found = evaluate(expr, {n: column(v, t) for n, (t, v) in columns.items()}, rows)
-    shown = found.to_arrow().to_pylist()
+    shown = plain(found.to_arrow()).to_pylist()
     codes = np.zeros(len(shown), np.uint8) if found.errors is None else found.errors
     every = [f"error {c}" if c else repr(v) for v, c in zip(shown, codes.tolist(), strict=True)]
     return every * rows if len(every) < rows else every
@@ -93,7 +104,7 @@ def test_casts(source: DataType, safe: bool) -> None:
     assert tried > 1
 
 
-@pytest.mark.parametrize("name", sorted(DEFINITIONS))
+@pytest.mark.parametrize("name", sorted(DEFINITIONS.keys() - AS_LONG_AS_ASKED))
 def test_functions_of_one_and_two_columns(name: str) -> None:
     """Of two arguments a sample of the types, always the same."""
     rng = Random(name)

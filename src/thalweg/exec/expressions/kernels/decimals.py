@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from thalweg.columns.vector import CAST_FROM_TEXT, OUT_OF_RANGE, Mask
 from thalweg.exec.expressions.kernels.printing import to_text
-from thalweg.exec.expressions.kernels.registry import Outcome, failing, truth, whole
+from thalweg.exec.expressions.kernels.registry import Outcome, failing, first_error, truth, whole
 from thalweg.plan.types import BIGINT, TIMESTAMP, DataType, to_arrow
 
 _WIDE = pa.decimal256(76, 37)
@@ -85,16 +85,24 @@ def _exact(text: str | None) -> Decimal | None:
     return None if abs(value) >= Decimal(10) ** 38 else value.quantize(_FINEST, context=_EXACT)
 
 
+_DIGITS_OF_SECONDS = 13
+"""Times are 64 bits of microseconds: no number of seconds with more whole digits is one."""
+
+
 def nonzero(x: pa.Array) -> Mask:
     return truth(pc.not_equal(x, pa.scalar(Decimal(0), x.type)))
 
 
 def to_micros(x: pa.Array) -> Outcome:
     """Seconds as microseconds, towards zero."""
-    cut = pc.round(widened(x), 6, "towards_zero").cast(pa.decimal128(38, 6))
+    wide = widened(x)
+    beyond = _outside(wide, _DIGITS_OF_SECONDS)
+    wide = pc.if_else(pa.array(beyond), pa.scalar(Decimal(0), wide.type), wide)
+    cut = pc.round(wide, 6, "towards_zero").cast(pa.decimal128(38, 6))
     buffers = cut.buffers()
     unscaled = pa.Array.from_buffers(pa.decimal128(38, 0), len(cut), buffers, offset=cut.offset)
-    return to_integer(unscaled, BIGINT)
+    found = to_integer(unscaled, BIGINT)
+    return Outcome(found.data, first_error([found.errors, failing(beyond, OUT_OF_RANGE)]))
 
 
 def to_integer(x: pa.Array, target: DataType) -> Outcome:
