@@ -212,7 +212,10 @@ def _to_string(value: Any, source: DataType) -> str:
     if source.name == "DECIMAL":
         return format(value, "f")
     if source.name == "BINARY":
-        return str(value.decode(errors="replace"))
+        try:
+            return str(value.decode())
+        except UnicodeDecodeError:
+            raise RowError(BAD_CAST) from None
     if source.name == "DATE":
         return _date_text(value)
     if source.name == "TIMESTAMP":

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thalweg.columns.valid_text import not_utf8, readable
 from thalweg.instants import Ints
 from thalweg.plan.catalog import StreamDef
 from thalweg.store.packs import TIME, Key, PackMeta, arrange, write_pack
@@ -41,7 +42,12 @@ def ingest_table(
 
     `malformed` says, for records that could not be read as rows, why."""
     found = Ingested()
+    unreadable = unreadable_text(table)
+    if unreadable is not None:
+        table = _with_readable_text(table)
     ts, reasons = event_times(plan.stream, table, plan.clock)
+    if unreadable is not None:
+        reasons = unreadable if reasons is None else np.where(reasons == "", unreadable, reasons)
     if malformed is not None and malformed.null_count < len(malformed):
         why = malformed.to_numpy(zero_copy_only=False)
         reasons = np.full(len(ts), "", object) if reasons is None else reasons
@@ -60,6 +66,29 @@ def ingest_table(
         packed = arrange(table, ts, plan.keys)
         found.packs.append(write_pack(storage, _name(plan, "pack"), packed, plan.seq))
     return found
+
+
+def unreadable_text(table: pa.Table) -> np.ndarray | None:
+    """Why a row cannot be taken: text that is no UTF-8, as sources may hand over what they were
+    given; None if there is none."""
+    reasons = None
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        bad = not_utf8(_whole(column)) if pa.types.is_string(column.type) else None
+        if bad is not None:
+            reasons = np.full(table.num_rows, "", object) if reasons is None else reasons
+            reasons[bad & (reasons == "")] = f"{name} is no UTF-8 text"
+    return reasons
+
+
+def _with_readable_text(table: pa.Table) -> pa.Table:
+    for i, column in enumerate(table.columns):
+        if pa.types.is_string(column.type) and not_utf8(_whole(column)) is not None:
+            table = table.set_column(i, table.field(i), readable(_whole(column)))
+    return table
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
 
 
 def _name(plan: IngestPlan, kind: str) -> str:

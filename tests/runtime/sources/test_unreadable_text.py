@@ -1,0 +1,44 @@
+"""Text that is no UTF-8 rejects its row when it is taken in, and fails no query."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from thalweg.testing import Runner
+
+BAD = b"\xff\xfe"
+
+
+def rows(texts: list[bytes | None]) -> pa.Table:
+    stamps = pa.array(range(len(texts)), pa.timestamp("us", "UTC"))
+    text = pa.array(texts, pa.binary()).view(pa.string())
+    return pa.table({"s": text, "b": pa.array(texts, pa.binary()), "ts": stamps})
+
+
+@pytest.mark.parametrize("epochs", [1, 4])
+def test_a_row_with_unreadable_text_is_rejected_and_the_others_go_on(epochs: int) -> None:
+    runner = Runner(epochs=epochs)
+    runner.stream("t", rows([b"a", BAD, None, "ä".encode()]))
+    query = runner.query("SELECT upper(s) AS u FROM t WHERE s IS NULL OR s LIKE '%'", "q")
+    runner.run()
+    assert query.results()["u"].to_pylist() == ["A", None, "Ä"]
+    (rejected,) = runner.rejects("t").to_pylist()
+    assert rejected["__reason"] == "s is no UTF-8 text"
+    assert rejected["s"] == r"\xff\xfe"
+    assert query.stats()["streams"]["t"]["rejected"] == 1
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_a_cast_of_bytes_that_are_no_text_rejects_or_is_null(epochs: int) -> None:
+    table = rows([b"a", b"b", b"c"]).drop_columns(["s"])
+    table = table.set_column(0, "b", pa.array([b"a", BAD, b"c"], pa.binary()))
+    runner = Runner(epochs=epochs)
+    runner.stream("t", table)
+    strict = runner.query("SELECT upper(CAST(b AS STRING)) AS u FROM t", "q")
+    safe = runner.query("SELECT TRY_CAST(b AS STRING) AS u FROM t", "r")
+    runner.run()
+    assert strict.results()["u"].to_pylist() == ["A", "C"]
+    (reason,) = strict.rejects()["reason"].to_pylist()
+    assert "cannot be cast" in reason
+    assert safe.results()["u"].to_pylist() == ["a", None, "c"]
