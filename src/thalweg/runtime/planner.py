@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
+from thalweg.errors import BindError
 from thalweg.exec.expressions.constant_value import constant_value
 from thalweg.exec.relations.emit import SIGN
 from thalweg.lang.binding.binder import bind, check
@@ -43,6 +45,17 @@ class Planned:
     altered: Mapping[str, Any] = field(default_factory=lambda: _NO_OPTIONS)
 
 
+@contextmanager
+def _refusing_too_deep() -> Iterator[None]:
+    """Plans are trees that are walked by recursion, and Python's has an end."""
+    try:
+        yield
+    except RecursionError:
+        raise BindError(
+            "the query is nested too deeply", remedy="give parts of it names by CREATE VIEW"
+        ) from None
+
+
 class Planner:
     """Binds and plans by the names of one catalog."""
 
@@ -51,10 +64,12 @@ class Planner:
 
     def bind(self, text: str) -> BoundQuery:
         """The optimised logical plan of a SELECT."""
-        return optimize(bind(parse_query(text), self.catalog, text), constant_value)
+        with _refusing_too_deep():
+            return optimize(bind(parse_query(text), self.catalog, text), constant_value)
 
     def physical(self, bound: BoundQuery, orders: Orders | None = None) -> QueryPlan:
-        return plan_query(bound, self.catalog, orders)
+        with _refusing_too_deep():
+            return plan_query(bound, self.catalog, orders)
 
     def plan(self, text: str) -> QueryPlan:
         return self.physical(self.bind(text))
@@ -69,10 +84,11 @@ class Planner:
     ) -> Planned:
         """Bind and plan a query of this text, which stands in a script."""
         names = NotedCatalog.of(self.catalog)
-        bound = replace(optimize(bind(query, names, script), constant_value), text=text)
-        if altered:
-            bound = replace(bound, options=replace(bound.options, **altered))
-        plan = plan_query(bound, names)
+        with _refusing_too_deep():
+            bound = replace(optimize(bind(query, names, script), constant_value), text=text)
+            if altered:
+                bound = replace(bound, options=replace(bound.options, **altered))
+            plan = plan_query(bound, names)
         return Planned(name, text, bound, plan, names.asked, query, script, altered)
 
     def planned_again(self, name: str, text: str, altered: Mapping[str, Any]) -> Planned:

@@ -264,7 +264,7 @@ class Engine(AbstractContextManager["Engine"]):
 
     @property
     def is_running(self) -> bool:
-        return self.core.changes.is_running
+        return self.core.changes.is_running and self.failure is None
 
     @property
     def failure(self) -> BaseException | None:

@@ -11,8 +11,9 @@ import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
+from thalweg.store.file_names import file_name_of
 from thalweg.store.storage import Storage
 
 FOLDER = "leases"
@@ -72,4 +73,4 @@ def _of(storage: Storage, follower: str) -> list[str]:
 
 
 def _folder(follower: str) -> str:
-    return f"{FOLDER}/{quote(follower, safe='')}/"
+    return f"{FOLDER}/{file_name_of(follower)}/"

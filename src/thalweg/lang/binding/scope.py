@@ -113,6 +113,10 @@ class Scope:
             plain.set("negate", False)
             return functions.resolve("not", [self._bind(plain, agg)])
         kind = type(node)
+        if kind in (exp.And, exp.Or):
+            operands = _chain(node)
+            if len(operands) > LONG_CHAIN:
+                return _balanced(_BINARY[kind], [self._bind(n, agg) for n in operands])
         if kind in _BINARY:
             return self._call(node, _BINARY[kind], [node.this, node.expression], agg)
         if kind in _UNARY:
@@ -216,6 +220,26 @@ class Scope:
                 TypeMismatch(f"{name}() takes {len(types)} arguments, {len(args)} given"), node
             )
         return tuple(functions.cast(a, t) for a, t in zip(args, types, strict=True))
+
+
+LONG_CHAIN = 32
+"""Longer chains of AND or OR are bound as balanced trees, so that no chain is too deep."""
+
+
+def _chain(node: exp.Expr) -> list[exp.Expr]:
+    """The operands of an associative operator that is written several times in a row."""
+    kind, operands = type(node), []
+    while type(node) is kind:
+        operands.append(node.expression)
+        node = node.this
+    return [node, *reversed(operands)]
+
+
+def _balanced(name: str, operands: list[Expr]) -> Expr:
+    while len(operands) > 1:
+        pairs = [operands[i : i + 2] for i in range(0, len(operands), 2)]
+        operands = [functions.resolve(name, pair) if len(pair) > 1 else pair[0] for pair in pairs]
+    return operands[0]
 
 
 def is_reserved_function(name: str) -> bool:

@@ -4,6 +4,7 @@ and small helpers for Thalweg's own syntax."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isinf
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from thalweg.errors import ParseError, ThalwegError
@@ -151,10 +152,14 @@ class Cursor(SparkParser):
         sign = -1.0 if self._match(TokenType.DASH) else 1.0
         if not self._match(TokenType.NUMBER):
             self.unexpected(what)
+        text = str(self._prev.text)
         try:
-            return sign * float(self._prev.text)
+            found = sign * float(text)
         except ValueError:
             self.unexpected(what)
+        if isinf(found):
+            self.fail(f"{text} is too large for a number", at=int(self._prev.start))
+        return found
 
     def expression_(self) -> exp.Expr:
         return self.understood(self._parse_disjunction())

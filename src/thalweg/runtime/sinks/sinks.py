@@ -12,7 +12,6 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
-from urllib.parse import quote
 
 import fsspec
 import pyarrow as pa
@@ -23,6 +22,7 @@ import pyarrow.parquet
 from thalweg.exec.relations.emit import SIGN
 from thalweg.plan.bound_query import SinkSpec
 from thalweg.runtime.results.current_answer import Answer
+from thalweg.store.file_names import file_name_of
 from thalweg.store.packs import TIME
 
 
@@ -70,7 +70,7 @@ class FilesSink:
     guarantee: str = "exactly once: one file per epoch, there as a whole or not at all"
 
     def write(self, epoch: int, output: pa.Table) -> None:
-        name = f"{quote(self.query, safe='')}-{self.identity}-{epoch:012d}"
+        name = f"{file_name_of(self.query)}-{self.identity}-{epoch:012d}"
         write_file(self.spec.target, name, str(self.spec.format), output)
 
 
@@ -91,7 +91,7 @@ class TableSink:
         if epoch > self._epoch:  # a second attempt has the changes already
             self._answer.apply(output)
             self._epoch = epoch
-        name = quote(self.query, safe="")
+        name = file_name_of(self.query)
         write_file(self.spec.target, name, str(self.spec.format), self._answer.rows())
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from urllib.parse import quote
 
 import pyarrow as pa
 
@@ -13,6 +12,7 @@ from thalweg.lang.durations import parse_duration, unit_micros
 from thalweg.plan.catalog import DEFAULT_IDLE, SourceSpec, StreamDef
 from thalweg.plan.logical import Field, Schema
 from thalweg.plan.types import from_arrow, to_arrow
+from thalweg.store.file_names import file_name_of
 
 Duration = str | int | timedelta
 
@@ -76,7 +76,7 @@ def refuse_name(name: str) -> None:
     refuse_reserved(name)
     if not name:
         raise ConfigError("a name must not be empty", remedy="give it one")
-    if len(quote(name, safe="")) > LONGEST_NAME:
+    if len(file_name_of(name)) > LONGEST_NAME:
         raise ConfigError(
             f"the name {name[:20]}... is too long for files",
             remedy=f"use at most {LONGEST_NAME} letters (fewer with signs and other scripts)",

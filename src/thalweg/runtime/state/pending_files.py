@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from urllib.parse import quote
 
 from thalweg.runtime.state.engine_state import EngineState
+from thalweg.store.file_names import file_name_of
 from thalweg.store.storage import Storage
 
 
@@ -23,7 +23,7 @@ class PendingFiles:
 
     def prefix_of(self, query: str) -> str:
         """The same for files of one query."""
-        return self.prefix(f"q/{quote(query, safe='')}")
+        return self.prefix(f"q/{file_name_of(query)}")
 
     def drop(self, names: Iterable[str]) -> None:
         """The next commit makes these superfluous."""
