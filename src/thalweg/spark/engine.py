@@ -32,7 +32,7 @@ from thalweg.spark.engine_runs import EngineRuns
 from thalweg.spark.executor import executor_for
 from thalweg.spark.follow import followed_stream
 from thalweg.spark.ingest_groups import IngestGroups
-from thalweg.spark.settings import create_session, spark_log
+from thalweg.spark.settings import active_session, create_session, spark_log
 from thalweg.spark.sinks import SparkSinks
 from thalweg.spark.stream_inputs import StreamInputs
 from thalweg.spark.working_path import WorkingPath
@@ -75,7 +75,8 @@ class Engine(AbstractContextManager["Engine"]):
         durable: bool | None = None,
         config: Config | None = None,
     ) -> None:
-        self._own_spark = spark is None or isinstance(spark, str)
+        given = active_session(spark) if spark is None or isinstance(spark, str) else spark
+        self._own_spark = given is None
         self.config = config = (Config.load() if config is None else config).given(
             path=path,
             master=spark if isinstance(spark, str) else None,
@@ -87,11 +88,7 @@ class Engine(AbstractContextManager["Engine"]):
         try:
             self._home.claim()
             state = load_state(storage)
-            self.spark = (
-                create_session(config.master)
-                if spark is None or isinstance(spark, str)
-                else _classic(spark)
-            )
+            self.spark = create_session(config.master) if given is None else _classic(given)
         except BaseException:
             self._home.release()
             self._home.remove_temporary()

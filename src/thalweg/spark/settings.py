@@ -68,14 +68,34 @@ SETTINGS = (
 )
 
 
+def active_session(wanted: str | None = None) -> SparkSession | None:
+    """The session that this process has already, to be used as it is; refused if another master is
+    wanted, because Spark would give the same session with that master dropped."""
+    found = SparkSession.getActiveSession()
+    if found is None or wanted in (None, found.sparkContext.master):
+        return found
+    raise ConfigError(
+        f"this process has a Spark session with master {found.sparkContext.master}, not {wanted}",
+        remedy="hand it over by Engine(spark), or stop it first by spark.stop()",
+    )
+
+
+def is_submitted() -> bool:
+    """Whether spark-submit has started this process: then it says master and hosts."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
 def create_session(master: str | None = None, extra: dict[str, str] | None = None) -> SparkSession:
-    """A session for us alone, with the settings that matter and little noise."""
+    """A session for us alone, with the settings that matter and little noise. What spark-submit
+    was told wins."""
     find_java()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("thalweg").master(master or DEFAULT_MASTER)
-    for key, value in _quiet().items():
+    builder = SparkSession.builder.appName("thalweg")
+    if master or not is_submitted():
+        builder = builder.master(master or DEFAULT_MASTER)
+    for key, value in _quiet().items() if not is_submitted() else ():
         builder = builder.config(key, value)
     for setting in SETTINGS:
         builder = builder.config(setting.key, setting.value)

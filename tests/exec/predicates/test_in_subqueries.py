@@ -75,3 +75,38 @@ def test_in_beside_not_in_under_now() -> None:
     made.run()
     assert query.stats()["error"] is None
     assert query.results().num_rows > 0
+
+
+@pytest.mark.parametrize("asked", ["IN", "NOT IN"])
+def test_a_bare_stream_beside_a_subquery_over_a_stream_is_a_relation(asked: str) -> None:
+    """Its rows appear and vanish with the subquery's: no window and [UNBOUNDED] mean the same, and
+    what is counted over it is what is there."""
+    rng = Random(3)
+    a, b = stream(rng, 30, False), stream(rng, 30, False)
+    runner = Runner(epochs=3)
+    runner.stream("a", a)
+    runner.stream("b", b)
+    where = f"WHERE k {asked} (SELECT k FROM b [RANGE 4 SECONDS])"
+    runner.sql(f"CREATE VIEW chosen AS SELECT n FROM a {where}")
+    found = [
+        runner.query(f"SELECT n FROM a {window} {where} WITH (unbounded = true)")
+        for window in ("", "[UNBOUNDED]")
+    ]
+    count = runner.query("SELECT count(*) AS c FROM chosen WITH (unbounded = true)")
+    runner.run()
+    bare, windowed = (sorted(map(str, q.results().to_pylist())) for q in found)
+    assert bare == windowed
+    there = sum(row["__sign"] for row in found[0].results().to_pylist())
+    now = [r["c"] for r in count.results().to_pylist() if r["__sign"] == 1][-1]
+    assert now == there
+    assert len(bare) > there > 0
+
+
+def test_a_bare_stream_beside_a_table_emits_each_row_once() -> None:
+    runner = Runner()
+    runner.stream("a", stream(Random(1), 9, False))
+    runner.table("t", pa.table({"k": [1, 2]}))
+    query = runner.query("SELECT n, k FROM a WHERE k IN (SELECT k FROM t)")
+    runner.run()
+    assert "__sign" not in query.results().column_names
+    assert set(query.results()["k"].to_pylist()) <= {1, 2}

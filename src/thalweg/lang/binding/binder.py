@@ -18,7 +18,7 @@ from thalweg.errors import (
 from thalweg.lang.binding.bound_parts import Found, Items, refuse_whole, written_kind
 from thalweg.lang.binding.from_clause import Sources
 from thalweg.lang.binding.group_by import Item, aggregates_in, grouped
-from thalweg.lang.binding.in_subqueries import filtered
+from thalweg.lang.binding.in_subqueries import asks_streams, filtered
 from thalweg.lang.binding.into_clause import sink_spec
 from thalweg.lang.binding.order_by import row_limit, sort_keys
 from thalweg.lang.binding.over import Over
@@ -177,7 +177,7 @@ class _Binder:
             node = clause.bind(self, node)
         return Found(
             node,
-            self._kind(sources, aggregated),
+            self._kind(sources, aggregated or asks_streams(body)),
             query_options(self.query, self.text),
             sort_keys(self.query, plain, selected),
             row_limit(self.query, plain),
@@ -201,11 +201,13 @@ class _Binder:
             self.fail(error, self.query.at)
         return replace(items, members=[Window(over.applied(passing), UNBOUNDED)])
 
-    def _kind(self, sources: Sources, aggregated: bool) -> EmitKind:
+    def _kind(self, sources: Sources, changes: bool) -> EmitKind:
+        """What is written, or a stream where rows of one stream are only selected: then none ever
+        `changes`."""
         if self.query.kind is not None:
             return self.query.kind
         first = self.query.from_items[0]
-        plain = len(self.query.from_items) == 1 and not aggregated and not self.query.distinct
+        plain = len(self.query.from_items) == 1 and not changes and not self.query.distinct
         if not plain or not isinstance(first, ast.Source) or first.window is not None:
             return EmitKind.RELATION
         return EmitKind.ISTREAM if sources.is_stream(first) else EmitKind.RELATION

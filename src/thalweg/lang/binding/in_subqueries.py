@@ -20,6 +20,7 @@ from thalweg.plan.logical import (
     OuterJoin,
     OuterKind,
     Project,
+    has_streams,
 )
 from thalweg.plan.types import BOOLEAN
 
@@ -45,6 +46,16 @@ def filtered(items: Items, scope: Scope, bind: Bind, conditions: tuple[exp.Expr,
     for member, position in absent:
         body = OuterJoin(OuterKind.ANTI, body, member, (position,))
     return body
+
+
+def asks_streams(body: Node) -> bool:
+    """Whether rows that are `filtered` may come and go, because a subquery of the conditions reads
+    a stream."""
+    if isinstance(body, OuterJoin):
+        return has_streams(body.right) or asks_streams(body.left)
+    if isinstance(body, Filter):
+        return asks_streams(body.input)
+    return isinstance(body, Join) and any(map(has_streams, body.members[1:]))
 
 
 def _member(scope: Scope, bind: Bind, node: exp.Expr, number: int) -> tuple[Node, Expr, bool]:
