@@ -147,7 +147,7 @@ CASES: list[tuple[Form, str]] = [
     # set operations
     (lambda r: trades(r).now().select("sym").union(r["quotes"].now().select("sym"), all=True)
      .intersect(r["busy"]).istream(),
-     "SELECT ISTREAM sym FROM trades [NOW] UNION ALL SELECT sym FROM quotes [NOW] "
+     "(SELECT ISTREAM sym FROM trades [NOW] UNION ALL SELECT sym FROM quotes [NOW]) "
      "INTERSECT SELECT * FROM busy"),
     (lambda r: r["busy"].except_(r["busy"].union("busy"), all=True),
      "SELECT * FROM busy EXCEPT ALL (SELECT * FROM busy UNION SELECT * FROM busy)"),

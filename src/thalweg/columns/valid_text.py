@@ -22,7 +22,8 @@ def not_utf8(values: pa.Array) -> Mask | None:
 def readable(values: pa.Array) -> pa.Array:
     """Text with bytes that are no UTF-8 written as escapes, for people."""
     raw = values.view(pa.binary()).to_pylist()
-    return pa.array([v if v is None else v.decode(errors="backslashreplace") for v in raw])
+    decoded = [v if v is None else v.decode(errors="backslashreplace") for v in raw]
+    return pa.array(decoded, pa.string())
 
 
 def _is_utf8(value: bytes | None) -> bool:

@@ -30,6 +30,7 @@ BAD_INDEX = 6
 BAD_DATE = 7
 USER_FUNCTION = 8
 USER_RESULT = 9
+BAD_TEXT = 10
 CAST_FROM_TEXT = {
     "BOOLEAN": 16,
     "TINYINT": 17,
@@ -52,6 +53,7 @@ ERROR_TEXT: dict[int, str] = {
     BAD_INDEX: "the index must not be 0",
     BAD_DATE: "there is no such date or time",
     USER_FUNCTION: "user function raised",
+    BAD_TEXT: "the text is no UTF-8",
     USER_RESULT: "user function returned something else than it declares",
     **{code: f"cannot cast string to {name}" for name, code in CAST_FROM_TEXT.items()},
 }

@@ -212,10 +212,7 @@ def _to_string(value: Any, source: DataType) -> str:
     if source.name == "DECIMAL":
         return format(value, "f")
     if source.name == "BINARY":
-        try:
-            return str(value.decode())
-        except UnicodeDecodeError:
-            raise RowError(BAD_CAST) from None
+        return str(value.decode(errors="replace"))
     if source.name == "DATE":
         return _date_text(value)
     if source.name == "TIMESTAMP":

@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from thalweg.columns.valid_text import not_utf8
-from thalweg.columns.vector import BAD_CAST, OUT_OF_RANGE, nulls, numpy_type
+from thalweg.columns.vector import OUT_OF_RANGE, nulls, numpy_type
 from thalweg.exec.expressions.kernels import decimals, parsing
 from thalweg.exec.expressions.kernels.calendar import DAY, SECOND
 from thalweg.exec.expressions.kernels.maths import saturated
@@ -39,7 +37,7 @@ def convert(x: Any, source: DataType, target: DataType) -> Outcome:
     if source == NULL:
         return Outcome(nulls(target, len(x)).data)
     if target == STRING:
-        return _to_text(x) if source == BINARY else Outcome(to_text(x, source))
+        return Outcome(to_text(x, source))
     if source == STRING:
         return Outcome(x.view(pa.binary())) if target == BINARY else parsing.parse(x, target)
     if source.name == "DECIMAL":
@@ -53,15 +51,6 @@ def convert(x: Any, source: DataType, target: DataType) -> Outcome:
     if target == TIMESTAMP:
         return _to_timestamp(x, source)
     return _to_number(x, source, target)
-
-
-def _to_text(x: pa.Array) -> Outcome:
-    """Bytes as text: those that are no UTF-8 fail, so that every text can be read."""
-    bad = not_utf8(x)
-    if bad is None:
-        return Outcome(x.view(pa.string()))
-    kept = pc.if_else(pa.array(bad), pa.scalar(b"", pa.binary()), x)
-    return Outcome(kept.view(pa.string()), failing(bad, BAD_CAST))
 
 
 def _from_decimal(x: Any, source: DataType, target: DataType) -> Outcome:

@@ -9,13 +9,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thalweg.exec.expressions.kernels.calendar import DAY, HOUR, MINUTE, SECOND, civil
-from thalweg.plan.types import BOOLEAN, DATE, TIMESTAMP, DataType
+from thalweg.plan.types import BINARY, BOOLEAN, DATE, TIMESTAMP, DataType
 
 _TWO_DIGITS = pa.array([f"{n:02d}" for n in range(100)])
 _BOOLEANS = pa.array(["false", "true"])
 
 
 def to_text(x: Any, source: DataType) -> pa.Array:
+    if source == BINARY:
+        return x.view(pa.string())
     if source == BOOLEAN:
         return _BOOLEANS.take(pa.array(x.astype(np.int8)))
     if source == DATE:

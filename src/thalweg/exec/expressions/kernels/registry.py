@@ -12,15 +12,17 @@ nothing, and NumPy broadcasts them by itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thalweg.columns.vector import Codes, Mask, Vector, fit
+from thalweg.columns.valid_text import not_utf8
+from thalweg.columns.vector import BAD_TEXT, Codes, Mask, Vector, fit
 from thalweg.plan.expr import Call, Expr
+from thalweg.plan.types import STRING
 
 
 @dataclass(slots=True)
@@ -80,12 +82,44 @@ def run(call: Call, scope: Scope) -> Vector:
     if name in LAZY:
         return LAZY[name](call, scope)
     args = [scope.evaluate(a) for a in call.args]
+    try:
+        return _run(call, args)
+    except (UnicodeDecodeError, pa.ArrowInvalid):
+        found = _run_where_readable(call, args)
+        if found is None:
+            raise
+        return found
+
+
+def _run(call: Call, args: Sequence[Vector]) -> Vector:
+    name = call.function
     if name in NULLABLE:
         outcome = NULLABLE[name](call, *args)
         return _finished(call, outcome, outcome.valid, args)
     found = STRICT[name](call, *_operands(args))
     outcome = found if isinstance(found, Outcome) else Outcome(found)
     return _finished(call, outcome, both([outcome.valid, *(a.valid for a in args)]), args)
+
+
+def _run_where_readable(call: Call, args: Sequence[Vector]) -> Vector | None:
+    """The same where text may be no UTF-8 (casts of bytes keep them, as Spark's do): functions of
+    text fail on such rows, and on these alone. None if all text is readable."""
+    bad: Mask | None = None
+    readable = []
+    for arg in args:
+        unread = not_utf8(arg.data) if arg.type == STRING else None
+        if unread is not None:
+            bad = unread if bad is None else bad | unread
+            kept = pc.if_else(pa.array(unread), pa.scalar(""), arg.data.view(pa.string()))
+            arg = replace(arg, data=kept)
+        readable.append(arg)
+    if bad is None:
+        return None
+    found = _run(call, readable)
+    if call.function == "try_cast":
+        return replace(found, valid=fit(both([found.valid, ~bad]), len(found.data)))
+    codes = first_error([fit(failing(bad, BAD_TEXT), len(found.data)), found.errors])
+    return replace(found, errors=codes)
 
 
 def _operands(args: Sequence[Vector]) -> list[Any]:
