@@ -564,3 +564,8 @@ def test_an_empty_script_has_no_statements(text: str) -> None:
 
 def test_a_semicolon_in_a_string_ends_nothing() -> None:
     assert len(parse("SELECT a FROM s WHERE b = 'x;y'")) == 1
+
+
+def test_a_number_beyond_all_bounds_is_refused_where_it_stands() -> None:
+    with pytest.raises(ParseError, match="1e999 is too large for a number"):
+        parse_query("SELECT a FROM s WITH (profile = 1e999)")

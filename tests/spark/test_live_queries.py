@@ -281,6 +281,7 @@ def test_a_stream_that_cannot_be_read_does_no_harm_to_others(spark: Any, tmp_pat
         wait_until(lambda: engine.failure is not None, 30)
         assert isinstance(engine.failure, tw.errors.SourceError)
         assert "ingest stopped" in str(engine.failure)
+        assert not engine.is_running
         with pytest.raises(tw.errors.SourceError, match="ingest stopped"):
             engine.stop()
     tap.shut()
