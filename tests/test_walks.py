@@ -3,7 +3,6 @@ stack, in the walks of registering, an epoch, ALTER, INVOKE, restarting, and a c
 
 from __future__ import annotations
 
-import datetime as dt
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,10 +10,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import thalweg
+from numbered_rows import rows
 from thalweg.runtime.session.client import Client
 from thalweg.testing import Runner
 
@@ -56,18 +55,6 @@ def walking() -> Iterator[Walk]:
         yield walk
     finally:
         sys.setprofile(before)
-
-
-def rows(first: int, last: int) -> pa.Table:
-    begin = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
-    times = [begin + dt.timedelta(seconds=i) for i in range(first, last)]
-    return pa.table(
-        {
-            "k": [i % 3 for i in range(first, last)],
-            "v": [float(i) for i in range(first, last)],
-            "ts": pa.array(times, pa.timestamp("us", "UTC")),
-        }
-    )
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ every name exists, is called in this order, and none goes back into a file that 
 from __future__ import annotations
 
 import ast
-import datetime as dt
 import re
 import sys
 from collections.abc import Callable
@@ -12,10 +11,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import thalweg
+from numbered_rows import rows
 from thalweg.testing import Runner
 
 ROOT = Path(thalweg.__file__).parent
@@ -66,18 +65,6 @@ def called(action: Callable[[], Any]) -> list[str]:
     finally:
         sys.setprofile(before)
     return calls.forward
-
-
-def rows(first: int, last: int) -> pa.Table:
-    begin = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
-    times = [begin + dt.timedelta(seconds=i) for i in range(first, last)]
-    return pa.table(
-        {
-            "k": [i % 3 for i in range(first, last)],
-            "v": [float(i) for i in range(first, last)],
-            "ts": pa.array(times, pa.timestamp("us", "UTC")),
-        }
-    )
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Text that can be read: STRING values are UTF-8 wherever they come from."""
+"""Whether text is UTF-8. Rows are checked when they are taken in, bytes that are cast when used."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Starting an empty Spark job with two Python tasks takes 45 to 60 ms on a two-core machine, as much
 as the work of a small epoch. On a local master the driver has the same cores and sees the same
-packs, so steps run here; kernels and column operations let go of the interpreter lock. Jobs that
+packs, so steps run here; kernels and column operations release the interpreter lock. Jobs that
 call user functions always go to Spark's workers: foreign code must not take the driver down.
 """
 

@@ -10,10 +10,13 @@ from thalweg.testing import Runner
 BAD = b"\xff\xfe"
 
 
+def stamps(count: int) -> pa.Array:
+    return pa.array(range(count), pa.timestamp("us", "UTC"))
+
+
 def rows(texts: list[bytes | None]) -> pa.Table:
-    stamps = pa.array(range(len(texts)), pa.timestamp("us", "UTC"))
     text = pa.array(texts, pa.binary()).view(pa.string())
-    return pa.table({"s": text, "b": pa.array(texts, pa.binary()), "ts": stamps})
+    return pa.table({"s": text, "b": pa.array(texts, pa.binary()), "ts": stamps(len(texts))})
 
 
 @pytest.mark.parametrize("epochs", [1, 4])
@@ -47,3 +50,13 @@ def test_functions_of_bytes_that_are_no_text_reject_their_row(epochs: int) -> No
     assert chosen.results()["b"].to_pylist() == [b"c"]
     assert chosen.rejects()["reason"].to_pylist() == ["the text is no UTF-8"]
     assert kept.results()["u"].to_pylist() == [b"a", BAD, b"c"]
+
+
+def test_null_beside_unreadable_text_is_null_and_no_error() -> None:
+    table = pa.table({"b": [BAD, b"x"], "n": pa.array([None, "y"]), "ts": stamps(2)})
+    runner = Runner()
+    runner.stream("t", table)
+    query = runner.query("SELECT contains(CAST(b AS STRING), n) AS c FROM t", "q")
+    runner.run()
+    assert query.results()["c"].to_pylist() == [None, False]
+    assert query.rejects().num_rows == 0
