@@ -8,12 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from thalweg.adapt.joins.caching import CACHES, CacheWatch
 from thalweg.adapt.kinds import WATCH_KINDS
 from thalweg.adapt.operation_costs import UNITS
 from thalweg.adapt.planlog import PlanLog
 from thalweg.adapt.profiler import Profiler
 from thalweg.adapt.watch import Known, Watch, WatchKind, WatchProfiler
 from thalweg.plan.bound_query import BoundQuery
+from thalweg.plan.joins.join_order import PipelineOf, pipeline_of, repiped
 from thalweg.plan.physical import QueryPlan
 from thalweg.testing import Runner
 
@@ -92,3 +94,17 @@ def test_statistics_and_words_are_its_own(kind: WatchKind) -> None:
     assert all(isinstance(one, dict) for one in watch.report(seen))
     assert (watch.what is None) == (not watch.statistics())
     assert PlanLog().kept() == {}
+
+
+def test_an_epoch_in_which_pipelines_are_reordered_counts_for_caches() -> None:
+    """What was profiled in it is spent, though it says nothing about the new pipelines."""
+    watch, plan = watch_of(CACHES)
+    assert isinstance(watch, CacheWatch)
+    which = PipelineOf(0, 1)
+    order = pipeline_of(plan, which).order
+    other = repiped(plan, which, order[::-1])
+    assert pipeline_of(other, which).order != order
+    assert watch.follows(other, [])
+    assert watch.seen.epochs == 1
+    assert not watch.follows(other, [])
+    assert watch.seen.epochs == 1

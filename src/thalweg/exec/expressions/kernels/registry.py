@@ -117,7 +117,7 @@ def _run_where_readable(call: Call, args: Sequence[Vector]) -> Vector | None:
         return None
     found = _run(call, readable)
     if call.function == "try_cast":
-        return replace(found, valid=fit(both([found.valid, ~bad]), len(found.data)))
+        return found  # no text at all is NULL, too
     beside = both([a.valid for a in args]) if call.function in STRICT else None
     failed = bad if beside is None else bad & beside  # NULL beside it makes the result NULL
     codes = first_error([fit(failing(failed, BAD_TEXT), len(found.data)), found.errors])
