@@ -119,17 +119,42 @@ def test_script_without_a_query(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize(
     ("source", "said"),
-    [("FROM FILES 'absent' FORMAT csv", "there is no folder absent"), ("", "s has no source")],
+    [
+        ("FROM FILES 'absent' FORMAT csv", "there is no folder absent"),
+        ("FROM FILES '{}/in' FORMAT parquet", "holds csv files only"),
+        ("FROM FILES '{}/in' FORMAT csv", "1.csv has no column a, which s declares"),
+        ("", "s has no source"),
+    ],
 )
 def test_sources_are_checked_before_spark_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], source: str, said: str
 ) -> None:
     path = tmp_path / "s.sql"
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.csv").write_text("b,ts\n")
     path.write_text(
-        f"CREATE STREAM s (a INT, ts TIMESTAMP) TIMESTAMP BY ts {source}; SELECT a FROM s;"
+        "CREATE STREAM s (a INT, ts TIMESTAMP) TIMESTAMP BY ts "
+        f"{source.format(tmp_path)}; SELECT a FROM s;"
     )
     assert main(["run", str(path)]) == 1
     assert said in capsys.readouterr().err
+
+
+def test_a_source_that_has_nothing_yet_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty, absent = tmp_path / "empty", tmp_path / "absent"
+    empty.mkdir()
+    path = tmp_path / "s.sql"
+    path.write_text(
+        f"CREATE STREAM s (a INT) TIMESTAMP BY ARRIVAL FROM FILES '{empty}' FORMAT csv;"
+        f"CREATE STREAM r (a INT) TIMESTAMP BY ARRIVAL FROM FILES '{absent}' FORMAT csv;"
+        "SELECT a FROM s;"
+    )
+    assert main(["run", str(path)]) == 1  # because of r
+    err = capsys.readouterr().err
+    assert f"stream s: there is no file *.csv* in {empty} yet" in err
+    assert "files that appear later are read" in err
 
 
 def test_errors_of_spark_are_typed() -> None:

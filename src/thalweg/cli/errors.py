@@ -47,6 +47,12 @@ def print_error(error: ThalwegError) -> None:
     console.print(text, soft_wrap=True)
 
 
+def print_note(message: str, remedy: str) -> None:
+    """What is no error yet, and what to do about it, on stderr."""
+    console = Console(file=sys.stderr, highlight=False)
+    console.print(Text(message, "yellow").append(f"\n  → {remedy}", "green"), soft_wrap=True)
+
+
 def _kind(error: ThalwegError) -> str:
     words = "".join(f" {c.lower()}" if c.isupper() else c for c in type(error).__name__)
     return words.strip()

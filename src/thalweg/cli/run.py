@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.live import Live
 
 from thalweg.cli import rows
-from thalweg.cli.errors import FAILED, INTERRUPTED, print_error
+from thalweg.cli.errors import FAILED, INTERRUPTED, print_error, print_note
 from thalweg.cli.explain import plan_session, show
 from thalweg.cli.script import placed_in, read_script
 from thalweg.errors import ConfigError, QueryFailed, SourceError
@@ -23,6 +23,7 @@ from thalweg.features import LANGUAGE
 from thalweg.plan.catalog import REJECTS, SYSSTREAM, StreamDef
 from thalweg.runtime.epoch.coordinator import EpochReport
 from thalweg.runtime.session.session import Query
+from thalweg.runtime.sources.found_files import awaited, refuse_files
 from thalweg.runtime.state.query_state import FAILED as QUERY_FAILED
 from thalweg.spark.terminal import local_engine
 from thalweg.statements import parse
@@ -75,7 +76,7 @@ def _rehearse(script: str) -> None:
 
 
 def _check_source(stream: StreamDef) -> None:
-    """A folder may be empty, files may come later, but it must be there."""
+    """Rows must be able to come; if none can yet, that is said."""
     own = stream.name == SYSSTREAM or stream.name.endswith(REJECTS)
     if own or stream.source.kind in ("spark", "view"):
         return
@@ -83,13 +84,10 @@ def _check_source(stream: StreamDef) -> None:
         raise SourceError(
             f"stream {stream.name} has no source", remedy="add FROM FILES 'folder' FORMAT parquet"
         )
-    target = stream.source.target
-    is_plain = not any(c in target for c in ":*?{[")
-    if is_plain and not Path(target).exists():
-        raise SourceError(
-            f"stream {stream.name}: there is no folder {target}",
-            remedy="create it; files that appear in it later are read",
-        )
+    refuse_files(stream)
+    waiting = awaited(stream)
+    if waiting is not None:
+        print_note(f"stream {stream.name}: {waiting[0]}", waiting[1])
 
 
 # -- once --------------------------------------------------------------------------------------

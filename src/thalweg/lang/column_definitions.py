@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from thalweg.errors import ConfigError, DuplicateName, NotAvailableYet, TypeMismatch
+from typing import Any
+
+from thalweg.errors import (
+    ConfigError,
+    DuplicateName,
+    NotAvailableYet,
+    ThalwegError,
+    TypeMismatch,
+    UnknownName,
+    did_you_mean,
+)
 from thalweg.lang.binding.scope import decimal_exists
 from thalweg.lang.parsing import ast
 from thalweg.lang.parsing.cursor import Cursor, place
@@ -13,6 +23,8 @@ from thalweg.plan.logical import Field, Schema
 from thalweg.plan.types import type_named
 
 FILE_FORMATS = ("parquet", "csv", "json")
+FILE_OPTIONS = ("glob", "max_files_per_trigger")
+TABLE_OPTIONS = ("glob",)
 RECORD_FORMATS = ("json", "csv")
 
 
@@ -38,7 +50,13 @@ def fields_of(columns: tuple[ast.ColumnDefinition, ...], text: str) -> Schema:
     return tuple(fields)
 
 
-def source_spec(source: ast.SourceClause | None, text: str, at: int) -> SourceSpec:
+def source_spec(
+    source: ast.SourceClause | None,
+    text: str,
+    at: int,
+    options: tuple[str, ...] = FILE_OPTIONS,
+) -> SourceSpec:
+    """Where rows come from; `options` are those that files have here."""
     if source is None:
         return SourceSpec("frame")
     if source.kind == "SPARK":
@@ -53,7 +71,33 @@ def source_spec(source: ast.SourceClause | None, text: str, at: int) -> SourceSp
         raise ConfigError(
             f"FORMAT {form} is unknown", remedy="one of " + ", ".join(FILE_FORMATS)
         ).at(text, *place(text, at))
+    try:
+        _check_file_options(source.options, options)
+    except ThalwegError as error:
+        raise error.at(text, *place(text, at)) from None
     return SourceSpec("files", source.target, form, source.options)
+
+
+def _check_file_options(options: tuple[tuple[str, Any], ...], known: tuple[str, ...]) -> None:
+    seen: set[str] = set()
+    for given, value in options:
+        name = given.lower()
+        if name not in known:
+            raise UnknownName(
+                f"FROM FILES has no option {given} here", remedy=did_you_mean(name, known)
+            )
+        if name in seen:
+            raise DuplicateName(f"option {given} stands twice", remedy="keep one of them")
+        seen.add(name)
+        if name == "glob" and not (isinstance(value, str) and value):
+            raise ConfigError(
+                f"glob = {value} is no pattern of names", remedy="use one such as '*.csv'"
+            )
+        if name == "max_files_per_trigger" and not (type(value) is int and value > 0):
+            raise ConfigError(
+                f"max_files_per_trigger = {value} is no number of files",
+                remedy="use a whole number of 1 or more",
+            )
 
 
 def _spark_source(source: ast.SourceClause, text: str, at: int) -> SourceSpec:

@@ -7,9 +7,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from thalweg.errors import SourceError
 from thalweg.plan.catalog import SourceSpec
+from thalweg.runtime.sources.found_files import pattern_of
 
 FOR_EVER = "36500d"
-SUFFIXES = {"parquet": "*.parquet", "csv": "*.csv*", "json": "*.json*"}
 BINARY_FILE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
 
 
@@ -19,7 +19,7 @@ def file_names(spark: SparkSession, spec: SourceSpec) -> DataFrame:
     reader = spark.readStream.format("binaryFile").schema(BINARY_FILE)  # streams infer nothing
     # Spark forgets, and then ignores, files a week older than the newest; every file counts here
     reader = reader.option("maxFileAge", FOR_EVER)
-    reader = reader.option("pathGlobFilter", options.get("glob", SUFFIXES[str(spec.format)]))
+    reader = reader.option("pathGlobFilter", pattern_of(spec))
     if "max_files_per_trigger" in options:
         reader = reader.option("maxFilesPerTrigger", options["max_files_per_trigger"])
     try:

@@ -17,6 +17,7 @@ from thalweg.plan.logical import Schema
 from thalweg.runtime.results.stream_history import history
 from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.sources.files import inferred_table, list_files, read_file
+from thalweg.runtime.sources.found_files import refuse_files
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.sources.push import PushInput, from_items, from_table
 from thalweg.runtime.sources.python_arguments import (
@@ -80,7 +81,14 @@ class StreamInputs:
                 f"stream {definition.name} has no source",
                 remedy="add FROM FILES 'path' FORMAT parquet, or use engine.stream()",
             )
+        if not self._has_rows(definition.name):
+            refuse_files(definition)
         return self._add(definition, file_names(self._spark, definition.source), is_files=True)
+
+    def _has_rows(self, stream: str) -> bool:
+        """Whether it has been read before: what lies there now need not be what did."""
+        known = self._core.state.streams.get(stream)
+        return known is not None and known.rows > 0
 
     def _add(self, definition: StreamDef, frame: DataFrame, *, is_files: bool) -> StreamDef:
         return self._read(StreamInput(definition, frame, is_files), self._groups.inputs)

@@ -5,9 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from thalweg.lang.column_definitions import fields_of, parse_columns, parse_source, source_spec
+from thalweg.errors import NotAvailableYet
+from thalweg.lang.column_definitions import (
+    TABLE_OPTIONS,
+    fields_of,
+    parse_columns,
+    parse_source,
+    source_spec,
+)
 from thalweg.lang.parsing import ast
-from thalweg.lang.parsing.cursor import Cursor
+from thalweg.lang.parsing.cursor import Cursor, place
 from thalweg.statements.protocol import Effect, StatementKind
 from thalweg.statements.services import Services
 
@@ -21,7 +28,12 @@ class CreateTable:
     at: int
 
     def run(self, on: Services, script: str) -> Any:
-        source = source_spec(self.source, script, self.at)
+        source = source_spec(self.source, script, self.at, TABLE_OPTIONS)
+        if source.kind != "files":
+            raise NotAvailableYet(
+                f"a table cannot be read FROM {source.kind.upper()}",
+                remedy="use FROM FILES, or engine.table(name, df)",
+            ).at(script, *place(script, self.at))
         fields = fields_of(self.columns, script) if self.columns else None
         return on.sources.create_table(self.name, fields, source)
 

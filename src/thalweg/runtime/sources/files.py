@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from urllib.parse import unquote, urlparse
 
 import fsspec
@@ -16,6 +17,7 @@ from thalweg.errors import SourceError
 from thalweg.plan.catalog import SourceSpec, StreamDef
 from thalweg.plan.logical import Schema
 from thalweg.plan.types import DATE, TIMESTAMP, to_arrow
+from thalweg.runtime.sources.found_files import refuse_missing
 from thalweg.runtime.sources.malformed_records import LENIENT, Records, unreadable
 from thalweg.runtime.sources.python_arguments import normalized
 
@@ -56,6 +58,8 @@ def read_file(name: str, fields: Schema, spec: SourceSpec, path: str) -> pa.Tabl
         table = _READERS[str(spec.format)](location, fields)
         return normalized(table.select([f.name for f in fields]), fields)
     except (OSError, KeyError, pa.ArrowException) as error:
+        if isinstance(error, pa.ArrowException):
+            refuse_missing(fields, spec, location, name)
         raise SourceError(
             f"{location} cannot be read as {spec.format} for {name}: {error}",
             remedy="check the file, its format and the declared columns",
@@ -138,13 +142,17 @@ def inferred_table(spec: SourceSpec, paths: list[str]) -> pa.Table:
 
 
 def list_files(spec: SourceSpec) -> list[str]:
-    """The files under a path (or the file itself)."""
+    """The files of a table: all under a path, or the file itself."""
     fs, root = fsspec.core.url_to_fs(spec.target)
     if fs.isfile(root):
         return [str(root)]
-    found = sorted(p for p in fs.find(root) if not p.rsplit("/", 1)[-1].startswith((".", "_")))
+    pattern = next((str(v) for k, v in spec.options if k.lower() == "glob"), "*")
+    named = [(p.rsplit("/", 1)[-1], p) for p in sorted(fs.find(root))]
+    found = [p for n, p in named if not n.startswith((".", "_")) and fnmatchcase(n, pattern)]
     if not found:
+        what = "files" if pattern == "*" else f"files {pattern}"
         raise SourceError(
-            f"there are no files under {spec.target}", remedy="check the path of CREATE TABLE"
+            f"there are no {what} under {spec.target}",
+            remedy="check the path of CREATE TABLE" if fs.exists(root) else "there is no such path",
         )
     return found
