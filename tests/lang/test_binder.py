@@ -209,9 +209,15 @@ def test_having_may_use_a_group_key() -> None:
 def test_options() -> None:
     found = bound(
         "SELECT sym FROM trades WITH (filters = 'A-Greedy', joins = mjoin, unbounded = true, "
-        "state_limit = 10, history = 'none', materialize = 'p', constraints = 'off')"
+        "state_limit = 10, history = 'none', materialize = 'p', constraints = 'exact')"
     ).options
-    assert found == QueryOptions("a-greedy", "mjoin", "p", "off", "none", True, 10)
+    assert found == QueryOptions("a-greedy", "mjoin", "p", "exact", "none", True, 10)
+
+
+@pytest.mark.parametrize("value", ["adaptive", "off"])
+def test_an_option_that_would_change_nothing_is_refused(value: str) -> None:
+    with pytest.raises(NotAvailableYet, match=f"constraints = '{value}'"):
+        bound(f"SELECT sym FROM trades WITH (constraints = '{value}')")
 
 
 ENDLESS = (

@@ -45,9 +45,7 @@ ALLOWED_OPTIONS: dict[str, tuple[Any, ...] | type] = {
 }
 
 
-LIVE_OPTIONS = (
-    "filters", "joins", "materialize", "constraints", "state_limit", "profile", "share",
-)  # fmt: skip
+LIVE_OPTIONS = ("filters", "joins", "materialize", "state_limit", "profile", "share")
 """Options that ALTER QUERY may set."""
 
 

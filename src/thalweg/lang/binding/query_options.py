@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg.errors import BindError, UnknownName, did_you_mean
+from thalweg.errors import BindError, NotAvailableYet, UnknownName, did_you_mean
 from thalweg.lang.parsing import ast
 from thalweg.lang.parsing.cursor import place
 from thalweg.plan.bound_query import ALLOWED_OPTIONS, QueryOptions
@@ -48,6 +48,10 @@ def _option(name: str, value: Any, allowed: tuple[Any, ...] | type) -> Any:
             return value
         wanted = {"bool": "true or false", "int": "a whole number"}[allowed.__name__]
         raise BindError(f"option {name} takes {wanted}, not {value!r}")
+    if name == "constraints" and str(value).lower() in allowed[1:]:
+        raise NotAvailableYet(
+            f"constraints = {value!r} is not available yet", remedy="leave it out: rows are exact"
+        )
     if str(value).lower() in allowed:
         return str(value).lower()
     raise BindError(f"option {name} cannot be {value!r}", remedy="one of " + ", ".join(allowed))

@@ -62,7 +62,10 @@ class PlanTable(Mapping[str, QueryPlan]):
     ) -> None:
         """Run a query by a plan from the next epoch on, with what was learned of it before."""
         self._plans[name] = self.adaptation.watch(name, plan, options, learned)
-        self._set_options(name, options)
+        self._options[name] = options
+        self.limits.pop(name, None)
+        if options.state_limit is not None:
+            self.limits[name] = options.state_limit
         self._common = None
 
     def replace(self, name: str, plan: QueryPlan) -> None:
@@ -79,17 +82,6 @@ class PlanTable(Mapping[str, QueryPlan]):
 
     def options(self, name: str) -> QueryOptions:
         return self._options.get(name, _USUAL)
-
-    def set_options(self, name: str, options: QueryOptions) -> None:
-        """Options that hold without another plan."""
-        if name in self._plans:
-            self._set_options(name, options)
-
-    def _set_options(self, name: str, options: QueryOptions) -> None:
-        self._options[name] = options
-        self.limits.pop(name, None)
-        if options.state_limit is not None:
-            self.limits[name] = options.state_limit
 
     @property
     def common(self) -> Common:

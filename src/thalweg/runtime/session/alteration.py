@@ -23,8 +23,6 @@ from thalweg.runtime.sharing.placement import Place, Placement
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.query_state import FAILED, PAUSED
 
-_NEED_ANOTHER_PLAN = {"filters", "profile", "share"}
-
 
 class Alteration:
     """Changes queries that are registered. A query that is run with others first goes on by
@@ -80,10 +78,12 @@ class Alteration:
         self._queries.remove(name)
 
     def set_options(self, name: str, changes: Mapping[str, Any]) -> None:
-        """Options that steer how a query runs, from the next epoch on."""
+        """Options that steer how a query runs, from the next epoch on. It is planned anew whatever
+        they are, so that none takes effect only after a restart."""
         name = self._queries.find(name).name
         bound = self._queries.bound(name)
         bound = replace(bound, options=replace(bound.options, **changes))
+        plan = self._planner.physical(bound)
         known = self._placement.state_of(name)
         before, mode = known.definition.mode, self._modes.mode_after(name, bound, known)
         self._placement.detach(name)
@@ -91,12 +91,11 @@ class Alteration:
         altered = {**query.definition.altered, **changes}
         query.definition = replace(query.definition, altered=altered)
         self._queries.remember(name, bound)
-        self._plans.set_options(name, bound.options)
+        self._registry.replan(name, plan, bound.options)
         if mode != before:
             self._modes.switch(name, mode, bound)
         self._modes.watch(name, bound)
-        if changes.keys() & _NEED_ANOTHER_PLAN:
-            self._registry.replan(name, self._planner.physical(bound), bound.options)
+        self._placement.offer(name)
 
     def replace(
         self,

@@ -47,7 +47,11 @@ class CohortAdmission:
         self._registry = registry
         self._cohorts = cohorts
         self._filters: Counter[str] = Counter()
-        self._away = {name: None for name, q in state.queries.items() if q.sharing.was_member}
+        self._away = {
+            name: None
+            for name, q in state.queries.items()
+            if q.sharing.was_member or q.definition.altered.get("share") == "on"
+        }
 
     def shared(self, planned: Planned, callback: Callback | None) -> StandingFilter | None:
         """The filter of a new query, if it is to be run together with others."""
@@ -97,6 +101,12 @@ class CohortAdmission:
         if query is not None and query.sharing.was_member:
             self._away[name] = None
 
+    def offer(self, name: str) -> None:
+        """Let a query become a member that has none been yet, if it says share = 'on'."""
+        query = self._state.queries.get(name)
+        if query is not None and query.definition.altered.get("share") == "on":
+            self._away[name] = None
+
     def _detach(self, name: str) -> None:
         self._cohorts.settle()
         member = self._cohorts.by_name[name]
@@ -117,8 +127,8 @@ class CohortAdmission:
         self._queries.remember(name, bound)
 
     def settle(self) -> None:
-        """Readmit former members when they run as before, but not one with followers: these read
-        its own output."""
+        """Admit former members when they run as before, and what was offered, but not a query with
+        followers: these read its own output."""
         coming = {}
         for name in list(self._away):
             query, known = self._state.queries.get(name), self._queries.queries.get(name)

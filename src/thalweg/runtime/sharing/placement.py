@@ -38,6 +38,10 @@ class Placement:
         self._admission.detach(name)
         self._dormant.detach(name)
 
+    def offer(self, name: str) -> None:
+        """Let a query that asks for it run with others, from the next epoch on if it can."""
+        self._admission.offer(name)
+
     def of(self, name: str) -> Place:
         if name in self._cohorts.by_name:
             return Place.MEMBER
