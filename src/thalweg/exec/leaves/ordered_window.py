@@ -21,6 +21,7 @@ from thalweg.columns.runs import Runs, sort_into_runs
 from thalweg.columns.vector import Vector, arrow_vector, from_arrow
 from thalweg.exec.aggregate.group_by import normalized
 from thalweg.exec.context import TaskContext
+from thalweg.exec.leaves.lifetimes import Lifetimes
 from thalweg.exec.leaves.order_lifetimes import in_stream_order
 from thalweg.exec.leaves.protocol import Matches, Needles
 from thalweg.exec.leaves.row_combinations import Combinations
@@ -30,7 +31,7 @@ from thalweg.instants import AFTER_TIME, Ints
 from thalweg.plan.leaf import TRACKS, Leaf
 from thalweg.plan.types import BIGINT
 from thalweg.store import native
-from thalweg.store.hashing import Hashes, hash_columns
+from thalweg.store.hashing import hash_columns
 from thalweg.store.packs import TIME, Key, PackMeta
 
 
@@ -82,7 +83,7 @@ class KeptLeaf:
         self._waiting: tuple[Ints, Ints] | None = None
         self._content = self._loaded(packs, state)
         self._frame, self._kept = self._visible()
-        self._by_key: dict[Key, tuple[Hashes, Ints, Ints]] = {}
+        self._by_key: dict[Key, tuple[Lifetimes, Ints]] = {}
 
     # -- content -----------------------------------------------------------------------------
 
@@ -257,28 +258,21 @@ class KeptLeaf:
     def probe(
         self, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]
     ) -> Matches:
-        hashes, starts, rows = self._index(key)
-        at = needles.instants
-        after = self.position > needles.source
-        high = at - 1 if after or needles.departing else at
-        low = np.full_like(at, -(2**61))
-        needle, positions = native.match_pairs(needles.hashes, low, high, hashes, starts)
-        picked = rows[positions]
-        ends = self._content.ends[self._kept[picked]]
-        edge = at[needle]
-        alive = ends >= edge if needles.departing and after else ends > edge
-        self.ctx.counts[f"probes:{self.leaf.alias}"] += len(at)
+        lifetimes, rows = self._index(key)
+        needle, positions, visits = lifetimes.met_by(needles)
+        self.ctx.counts[f"probes:{self.leaf.alias}"] += len(needles.hashes)
+        self.ctx.counts[f"visits:{self.leaf.alias}"] += visits
         shown = self._frame.select([n for n in self._frame.columns if n in columns])
-        return Matches(needle[alive], shown.take(picked[alive]), None)
+        return Matches(needle, shown.take(rows[positions]), None)
 
-    def _index(self, key: Key) -> tuple[Hashes, Ints, Ints]:
+    def _index(self, key: Key) -> tuple[Lifetimes, Ints]:
+        """Lifetimes by key, and the rows they are of."""
         if key not in self._by_key:
             names = [self.leaf.full(c) for c in key]
             arrays = [self._frame.columns[n].to_arrow() for n in names]
             hashes = hash_columns(arrays, self._frame.length)
-            starts = self._content.starts[self._kept]
-            order = native.key_time_order(hashes, starts)
-            self._by_key[key] = (hashes[order], starts[order], order)
+            starts, ends = self._content.starts[self._kept], self._content.ends[self._kept]
+            self._by_key[key] = Lifetimes.of_leaf(hashes, starts, ends, self.position)
         return self._by_key[key]
 
     def has_null_keys(self, key: Key) -> bool:

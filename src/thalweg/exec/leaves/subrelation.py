@@ -1,14 +1,16 @@
 """A relation of the plan as an input of another one.
 
 The relation's content before the epoch is in packs of weighted rows, whose sum it is; the epoch's
-changes are in memory. A probe adds up both as of the needle's instant: at an instant everything
-that vanishes does so first, then everything that appears, leaf by leaf, as in `TimeLeaf`, so that a
-result is made once.
+changes are in memory. A probe makes rows with lifetimes of both, for the keys that are asked for,
+and finds those that are alive at the needle's instant: at an instant everything that vanishes does
+so first, then everything that appears, leaf by leaf, as in `TimeLeaf`, so that a result is made
+once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +20,7 @@ from thalweg.columns.instant_set import InstantSet
 from thalweg.columns.sort_codes import row_codes
 from thalweg.columns.vector import arrow_vector
 from thalweg.exec.context import TaskContext
+from thalweg.exec.leaves.lifetimes import Lifetimes, paired
 from thalweg.exec.leaves.protocol import Matches, Needles
 from thalweg.exec.predicates.conjunction import judge, reject
 from thalweg.instants import AFTER_TIME, BEFORE_TIME, Ints
@@ -65,13 +68,16 @@ class DerivedLeaf:
         return changes.take(kept)
 
     def state(self) -> pa.Table | None:
-        """This epoch's changes, to be added to the content."""
+        """What this epoch has changed, to be added to the content."""
         if not len(self.changes):
             return None
         columns = arrow_columns(self.changes.frame, self.leaf.fields)
         columns[WEIGHT] = pa.array(self.changes.signs.astype(np.int64))
         columns[TIME] = pa.array(self.changes.ts)
-        return pa.table(columns)
+        table = pa.table(columns)
+        if (self.changes.signs < 0).any():
+            table = summed(table, [f.name for f in self.leaf.fields])
+        return table if table.num_rows else None
 
     def wakes_at(self) -> int:
         """The first instant at which an input of the relation may change."""
@@ -94,53 +100,53 @@ class DerivedLeaf:
     def probe(
         self, needles: Needles, key: Key, want_ends: bool, columns: frozenset[str]
     ) -> Matches:
-        parts = [self._before(meta, needles, key, columns) for meta in self.stored]
-        parts.append(self._during(needles, key, columns))
-        fields = tuple(f for f in self.leaf.fields if f.name in columns)
-        needle = np.concatenate([p[0] for p in parts])
-        weight = np.concatenate([p[2] for p in parts])
-        frame = concat_frames([p[1] for p in parts], fields)
+        lifetimes, rows = self._lifetimes(np.unique(needles.hashes), key)
+        needle, positions, visits = lifetimes.met_by(needles)
         self.ctx.counts[f"probes:{self.leaf.alias}"] += len(needles.hashes)
-        rows, copies = _summed(needle, frame, weight)
-        picked = np.repeat(rows, copies)
-        return Matches(needle[picked], frame.take(picked), None)
+        self.ctx.counts[f"visits:{self.leaf.alias}"] += visits
+        shown = rows.select([n for n in rows.columns if n in columns])
+        return Matches(needle, shown.take(positions), None)
 
-    def _before(
-        self, meta: PackMeta, needles: Needles, key: Key, columns: frozenset[str]
-    ) -> tuple[Ints, Frame, Ints]:
+    def _lifetimes(self, wanted: Hashes, key: Key) -> tuple[Lifetimes, Frame]:
+        """The rows with one of these hashes: those that are stored, which have always been there,
+        and those that appear in this epoch, each until it vanishes."""
+        parts = [self._stored_rows(meta, wanted, key) for meta in self.stored]
+        parts.append(self._changed_rows(wanted, key))
+        hashes = np.concatenate([p.hashes for p in parts])
+        instants = np.concatenate([p.instants for p in parts])
+        weights = np.concatenate([p.weights for p in parts])
+        frame = concat_frames([p.frame for p in parts], self.leaf.fields)
+        if (weights == 1).all():
+            rows, starts, ends = np.arange(len(weights)), instants, _endless(len(weights))
+        else:
+            content = row_codes(list(frame.columns.values()), frame.length)
+            rows, starts, ends = paired(content, instants, weights)
+        lifetimes, order = Lifetimes.of_leaf(hashes[rows], starts, ends, self.position)
+        return lifetimes, frame.take(rows[order])
+
+    def _stored_rows(self, meta: PackMeta, wanted: Hashes, key: Key) -> _Weighted:
         pack = self.ctx.cache.open(meta.name)
         index = pack.index(key)
-        needle, found = _matches(needles.hashes, None, index.hashes, index.ts)
+        which, found = _with_hashes(wanted, index.hashes, index.ts)
         rows = found if index.rows is None else index.rows[found]
-        frame = Frame(
-            {
-                f.name: self.ctx.vector(pack, f.name, f.type).take(rows)
-                for f in self.leaf.fields
-                if f.name in columns
-            },
-            len(rows),
-        )
-        return needle, frame, pack.column(WEIGHT).to_numpy()[rows]
+        vectors = {f.name: self.ctx.vector(pack, f.name, f.type) for f in self.leaf.fields}
+        frame = Frame({n: v.take(rows) for n, v in vectors.items()}, len(rows))
+        always = np.full(len(rows), BEFORE_TIME, np.int64)
+        return _Weighted(wanted[which], always, pack.column(WEIGHT).to_numpy()[rows], frame)
 
-    def _during(
-        self, needles: Needles, key: Key, columns: frozenset[str]
-    ) -> tuple[Ints, Frame, Ints]:
-        hashes, moments, rows = self._index(key)
-        after = self.position > needles.source
-        last = 2 * needles.instants + (not needles.departing) - after
-        needle, found = _matches(needles.hashes, last, hashes, moments)
-        picked = rows[found]
-        shown = self.changes.frame.select([n for n in self.changes.frame.columns if n in columns])
-        return needle, shown.take(picked), self.changes.signs[picked].astype(np.int64)
+    def _changed_rows(self, wanted: Hashes, key: Key) -> _Weighted:
+        hashes, instants, rows = self._index(key)
+        which, found = _with_hashes(wanted, hashes, instants)
+        picked = self.changes.take(rows[found])
+        return _Weighted(wanted[which], picked.ts, picked.signs.astype(np.int64), picked.frame)
 
     def _index(self, key: Key) -> tuple[Hashes, Ints, Ints]:
-        """The epoch's changes by key and moment; at an instant vanishing is even, appearing odd."""
+        """The epoch's changes by key and instant."""
         if key not in self._by_key:
             arrays = [self.changes.frame.columns[c].to_arrow() for c in key]
             hashes = hash_columns(arrays, len(self.changes))
-            moments = 2 * self.changes.ts + (self.changes.signs > 0)
-            order = native.key_time_order(hashes, moments)
-            self._by_key[key] = (hashes[order], moments[order], order)
+            order = native.key_time_order(hashes, self.changes.ts)
+            self._by_key[key] = (hashes[order], self.changes.ts[order], order)
         return self._by_key[key]
 
     def has_null_keys(self, key: Key) -> bool:
@@ -150,26 +156,26 @@ class DerivedLeaf:
         return any(pack.column(c).null_count for pack in opened for c in key)
 
 
-def _matches(hashes: Hashes, last: Ints | None, kept: Hashes, moments: Ints) -> tuple[Ints, Ints]:
-    low = np.full(len(hashes), 2 * BEFORE_TIME, np.int64)
-    high = np.full(len(hashes), 2 * AFTER_TIME, np.int64) if last is None else last
-    return native.match_pairs(hashes, low, high, kept, moments)  # type: ignore[no-any-return]
+@dataclass(frozen=True, slots=True)
+class _Weighted:
+    """Rows by the hash of a key, each with the instant at which it appears so many times, or
+    vanishes."""
+
+    hashes: Hashes
+    instants: Ints
+    weights: Ints
+    frame: Frame
 
 
-def _summed(needle: Ints, frame: Frame, weight: Ints) -> tuple[Ints, Ints]:
-    """Distinct rows and their multiplicities: equal rows under one needle are added up."""
-    if not len(weight) or (weight > 0).all():
-        return np.arange(len(weight)), weight
-    content = row_codes(list(frame.columns.values()), frame.length)
-    order = np.lexsort((content, needle))
-    fresh = np.ones(len(order), np.bool_)
-    fresh[1:] = (needle[order][1:] != needle[order][:-1]) | (
-        content[order][1:] != content[order][:-1]
-    )
-    starts = np.flatnonzero(fresh)
-    total = np.add.reduceat(weight[order], starts)
-    alive = np.flatnonzero(total > 0)
-    return order[starts[alive]], total[alive]
+def _with_hashes(wanted: Hashes, hashes: Hashes, instants: Ints) -> tuple[Ints, Ints]:
+    """(wanted hash, position) of all positions of a sorted index with one of the hashes."""
+    low = np.full(len(wanted), BEFORE_TIME, np.int64)
+    high = np.full(len(wanted), AFTER_TIME, np.int64)
+    return native.match_pairs(wanted, low, high, hashes, instants)  # type: ignore[no-any-return]
+
+
+def _endless(length: int) -> Ints:
+    return np.full(length, AFTER_TIME, np.int64)
 
 
 def summed(table: pa.Table, columns: Sequence[str]) -> pa.Table:

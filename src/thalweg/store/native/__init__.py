@@ -16,8 +16,8 @@ from thalweg.store.native.instants import (
     rows_between,
     test_instants,
 )
+from thalweg.store.native.lifetimes import alive_pairs
 from thalweg.store.native.matching import (
-    alive_pairs,
     expand_matches,
     expand_ranges,
     expand_some,

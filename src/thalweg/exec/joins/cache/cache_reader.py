@@ -17,6 +17,7 @@ from thalweg.columns.vector import Mask, Vector
 from thalweg.exec.context import TaskContext
 from thalweg.exec.joins.cache.cache_files import Referable, leave
 from thalweg.exec.joins.cache.join_cache import ANYONE, Kept
+from thalweg.exec.leaves.lifetimes import Lifetimes
 from thalweg.exec.leaves.protocol import Matches, Needles
 from thalweg.exec.leaves.row_combinations import Combinations, combinations
 from thalweg.exec.tactics import CacheSeen
@@ -25,7 +26,6 @@ from thalweg.plan.joins.join_caches import KEY
 from thalweg.plan.pipeline import Subresult
 from thalweg.plan.relations.block import Block
 from thalweg.plan.types import BIGINT
-from thalweg.store import native
 from thalweg.store.hashing import Hashes, hash_columns, is_injective, second_hash
 from thalweg.store.packs import Key
 
@@ -99,10 +99,12 @@ class SubresultReader:
         self, part: Combinations, needles: Needles, seconds: Hashes, stamps: Ints
     ) -> tuple[Combinations, Ints, Ints]:
         """(needle, combination) of all combinations that are valid at the needles' instants."""
-        needle, rows = native.alive_pairs(
-            needles.hashes, seconds, stamps, needles.instants, needles.source, needles.departing,
-            part.hashes, part.seconds, part.starts, part.ends, part.last, part.first, part.stamps,
-        )  # fmt: skip
+        lifetimes = Lifetimes(part.hashes, part.starts, part.ends, part.last, part.first)
+        needle, rows, _ = lifetimes.met_by(needles)
+        fits = part.seconds[rows] == seconds[needle]
+        fits &= (stamps[needle] == ANYONE) | (part.stamps[rows] == stamps[needle])
+        if not fits.all():
+            needle, rows = needle[fits], rows[fits]
         return part, needle, rows
 
     # -- resolving keys ----------------------------------------------------------------------
