@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import threading
 import uuid
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,7 +40,8 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class PackMeta:
-    """The driver's description of a pack; `seq` is the log entry (or epoch) that wrote it."""
+    """The driver's description of a pack; `seq` is the log entry (or epoch) that wrote it. `cuts`
+    are times that part its rows into pieces of equally many, for packs of a stream with many."""
 
     name: str
     rows: int
@@ -47,6 +49,7 @@ class PackMeta:
     min_ts: int
     max_ts: int
     seq: int = 0
+    cuts: tuple[int, ...] = ()
 
     @property
     def is_cold(self) -> bool:
@@ -54,11 +57,24 @@ class PackMeta:
         return self.name.endswith(COLD)
 
     def to_json(self) -> list[Any]:
-        return [self.name, self.rows, self.bytes, self.min_ts, self.max_ts, self.seq]
+        found = [self.name, self.rows, self.bytes, self.min_ts, self.max_ts, self.seq]
+        return [*found, list(self.cuts)] if self.cuts else found
 
     @staticmethod
     def from_json(values: Sequence[Any]) -> PackMeta:
-        return PackMeta(*values)
+        return PackMeta(*values[:6], *(tuple(cuts) for cuts in values[6:]))
+
+    def rows_before(self, instant: int) -> float:
+        """About how many rows have an earlier time: as if those of a piece were spread evenly."""
+        if instant <= self.min_ts:
+            return 0.0
+        if instant > self.max_ts:
+            return self.rows
+        edges = (self.min_ts, *self.cuts, self.max_ts + 1)
+        piece = bisect_left(edges, instant, 1) - 1
+        low, high = edges[piece], edges[piece + 1]
+        within = (instant - low) / (high - low) if high > low else 0.0
+        return self.rows * (piece + within) / (len(edges) - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,12 +248,25 @@ def fresh_name(prefix: str, kind: str, ending: str = ".arrow") -> str:
     return f"{prefix}{kind}-{uuid.uuid4().hex[:16]}{ending}"
 
 
-def write_pack(storage: Storage, name: str, table: pa.Table, seq: int = 0) -> PackMeta:
-    """Write an arranged table (anything with `__ts`) and describe it."""
+def write_pack(
+    storage: Storage, name: str, table: pa.Table, seq: int = 0, *, cut: bool = False
+) -> PackMeta:
+    """Write an arranged table (anything with `__ts`) and describe it, with `cut` also how its rows
+    are spread over time."""
     ts = _plain(table, TIME)
     size = storage.write_table(name, table)
     low, high = (int(ts.min()), int(ts.max())) if len(ts) else (0, -1)
-    return PackMeta(name, table.num_rows, size, low, high, seq)
+    return PackMeta(name, table.num_rows, size, low, high, seq, _cuts(ts) if cut else ())
+
+
+PIECE_ROWS, MOST_PIECES = 1 << 12, 64
+"""A pack of a stream is described by pieces of at least so many rows, and at most so many pieces."""
+
+
+def _cuts(ts: Ints) -> tuple[int, ...]:
+    pieces = min(len(ts) // PIECE_ROWS, MOST_PIECES)
+    ranks = [len(ts) * i // pieces for i in range(1, pieces)]
+    return tuple(np.partition(ts, ranks)[ranks].tolist()) if ranks else ()
 
 
 class ColdReads:

@@ -160,6 +160,10 @@ VARIANTS: tuple[Variant, ...] = (
         lambda case: {"epochs": 4, "buckets": 2, "restarts": (2, 6), "switches": case.seed},
         ticks=True,
     ),
+    Variant(
+        "three epochs, cut again since they have too many rows, a restart",
+        lambda case: {"epochs": 3, "buckets": 2, "restarts": (2, 7), "epoch_rows": 4},
+    ),
 )
 _AGES = "3650 days"
 

@@ -59,6 +59,8 @@ class Runner:
         How many queries that only filter a stream run each by itself before others share.
     gather_from
         After how many epochs with output of a query that is gathered.
+    epoch_rows
+        About how many rows an epoch takes through a query at most.
     costs
         Cost per evaluation of a predicate, by its text; `Query.stats()` then reports the total.
     """
@@ -77,6 +79,7 @@ class Runner:
         slice_rows: int = 500_000,
         share_from: int | None = None,
         gather_from: int | None = None,
+        epoch_rows: int | None = None,
         storage: Storage | None = None,
         language: Language = LANGUAGE,
     ) -> None:
@@ -87,6 +90,7 @@ class Runner:
         self.slice_rows = slice_rows
         self.share_from = share_from
         self.gather_from = gather_from
+        self.epoch_rows = epoch_rows
         self.storage = storage or MemoryStorage()
         self.reports: list[EpochReport] = []
         self.language = language
@@ -105,6 +109,8 @@ class Runner:
             settings.share_from = self.share_from
         if self.gather_from is not None:
             settings.compact_from = self.gather_from
+        if self.epoch_rows is not None:
+            settings.epoch_rows = self.epoch_rows
         adaptation = Adaptation(self.costs)
         if self._random is not None:
             kinds = restless_kinds(self._random.randrange(1 << 30))
@@ -225,6 +231,12 @@ class Runner:
         """One epoch over committed entries (`close=True`, `live=True` as in the coordinator)."""
         if self._random is not None:
             self._switch(self._random)
+        report = self._one_epoch(entries, **how)
+        while self.core.coordinator.is_short:  # rows that an epoch had no room for
+            report = self._one_epoch([]) or report
+        return report
+
+    def _one_epoch(self, entries: list[LogEntry], **how: bool) -> EpochReport | None:
         report = self.core.coordinator.epoch(entries, clock=self._clock, **how)
         if report is not None:
             self.reports.append(report)

@@ -57,7 +57,7 @@ def clean(task: CleanTask, cache: PackCache, functions: Mapping[str, UserFunctio
     if not late.all():
         rows = np.flatnonzero(~late)
         arranged = arrange(table.take(pa.array(rows)), pack.ts[rows], task.keys)
-        kept = write_pack(cache.storage, fresh_name(task.prefix, "log"), arranged, task.pack.seq)
+        kept = write_pack(cache.storage, fresh_name(task.prefix, "log"), arranged, task.pack.seq, cut=True)
     rows = np.flatnonzero(late)
     rejected = table.take(pa.array(rows))
     rejected = rejected.append_column("__reason", pa.array(["late"] * len(rows)))
@@ -119,7 +119,7 @@ def merge(task: MergeTask, cache: PackCache, functions: Mapping[str, UserFunctio
         return MergeResult(task.stream, old, ())
     arranged = arrange(whole, ts, task.keys, sizes)
     name = fresh_name(task.prefix, "merged")
-    merged = write_pack(cache.storage, name, arranged, task.packs[-1].seq)
+    merged = write_pack(cache.storage, name, arranged, task.packs[-1].seq, cut=True)
     return MergeResult(task.stream, old, (merged,))
 
 
@@ -132,7 +132,7 @@ def _pieces(
         rows = order[first : first + COLD_ROWS]
         arranged = arrange(whole.take(pa.array(rows)), ts[rows], task.keys[:1])
         name = fresh_name(task.prefix, "cold", COLD)
-        yield write_pack(cache.storage, name, arranged, task.packs[-1].seq)
+        yield write_pack(cache.storage, name, arranged, task.packs[-1].seq, cut=True)
 
 
 @dataclass(frozen=True, slots=True)

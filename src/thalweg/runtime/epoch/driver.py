@@ -85,8 +85,9 @@ class EpochDriver:
     @property
     def _has_own_work(self) -> bool:
         """Whether an epoch is due though no rows have arrived."""
-        waiting = self._changes.are_waiting
-        return waiting or self._registry.is_behind or self._coordinator.views_moved
+        coordinator = self._coordinator
+        due = self._changes.are_waiting or coordinator.is_short
+        return due or self._registry.is_behind or coordinator.views_moved
 
     def between_epochs(self, action: Callable[[], T]) -> T:
         """Let the next epoch begin with a change, and wait for its commit. In the loop's own

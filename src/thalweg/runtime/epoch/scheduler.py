@@ -1,31 +1,47 @@
-"""Queries that lie behind, because they began in the past or had stopped, catch up in slices.
+"""How far queries go in an epoch: a slice of time with about as many rows as it may take.
 
-A slice is a stretch of time with about as many rows as an epoch may spend on it, so that the
-queries that are up to date keep their pace. Older queries are served first: the output of one is
-there as a whole before a newer one begins.
+Of those that lie behind, because they began in the past or had stopped, an epoch takes as many rows
+as leave the others their pace. Older queries are served first: the output of one is there as a
+whole before a newer one begins. Of every other query it takes as many as its memory is meant for.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from thalweg.instants import AFTER_TIME
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.lifecycle.backfill import PULL, Pace
+from thalweg.runtime.settings import Settings
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.query_state import QueryState
 from thalweg.store.packs import PackMeta
 
 
-class Scheduler:
-    """Chooses how far each query goes in an epoch."""
+NESTED = 16
+"""Where a relation is made of others, their changes are held beside the rows: an epoch takes so many
+times fewer."""
 
-    def __init__(self, state: EngineState, plans: Mapping[str, QueryPlan], pace: Pace) -> None:
+
+class Scheduler:
+    """Chooses how far each query goes in an epoch. `is_short` says that some could go further than
+    that at once, and that further epochs are due; of an engine that has just begun that is not
+    known."""
+
+    def __init__(
+        self,
+        state: EngineState,
+        plans: Mapping[str, QueryPlan],
+        pace: Pace,
+        settings: Settings,
+    ) -> None:
         self._state = state
         self._plans = plans
         self._pace = pace
+        self._settings = settings
         self._past_rows = 0.0
+        self.is_short = True
 
     def choose(self, targets: Mapping[str, int], *, busy: bool, close: bool) -> dict[str, int]:
         """The instants up to which queries advance, at most to their targets."""
@@ -34,11 +50,49 @@ class Scheduler:
         for name, until in reached.items():
             progress = self._state.queries[name].progress
             progress.behind = progress.behind and until < targets[name]
+        self.is_short = self._bound(reached)
         return reached
+
+    def _bound(self, reached: dict[str, int]) -> bool:
+        """Bound the rows that each query takes; returns whether that has held one back."""
+        rows = self._settings.epoch_rows
+        waiting = _Waiting(self._state)
+        is_short = False
+        for name, target in reached.items():
+            query = self._state.queries[name]
+            frontier, plan = query.progress.frontier, self._plans[name]
+            if target <= frontier or query.works_on_demand:
+                continue
+            most = rows if len(plan.relations) == 1 else max(rows // NESTED, 1)
+            if waiting.most(plan.streams, frontier) <= most or query.progress.backfill == PULL:
+                continue
+            packs = packs_ahead(plan, query, self._state)
+            reached[name] = slice_end(packs, frontier, target, most)
+            is_short |= reached[name] < target
+        return is_short
 
     def learn(self, seconds: float) -> None:
         """The slice that was chosen took so long, and nothing was done beside it."""
         self._pace.learn(self._past_rows, seconds)
+
+
+class _Waiting:
+    """Bounds on the rows that wait in streams, each computed once for an epoch."""
+
+    def __init__(self, state: EngineState) -> None:
+        self._state = state
+        self._known: dict[tuple[str, int], int] = {}
+
+    def most(self, streams: Iterable[str], frontier: int) -> int:
+        """At least as many rows as wait beyond a frontier."""
+        return sum(self._most(stream, frontier) for stream in streams)
+
+    def _most(self, stream: str, frontier: int) -> int:
+        key = stream, frontier
+        if key not in self._known:
+            packs = self._state.streams[stream].packs
+            self._known[key] = sum(p.rows for p in packs if p.max_ts >= frontier)
+        return self._known[key]
 
 
 def sliced(
@@ -63,7 +117,7 @@ def sliced(
             continue
         if query.progress.backfill == PULL:
             continue
-        packs = _waiting(plans[name], query, state)
+        packs = packs_ahead(plans[name], query, state)
         target = min(target, _end_of_cold(packs))
         found[name] = slice_end(packs, query.progress.frontier, target, left)
         taken = _between(packs, query.progress.frontier, found[name])
@@ -71,7 +125,8 @@ def sliced(
     return found, used
 
 
-def _waiting(plan: QueryPlan, query: QueryState, state: EngineState) -> list[PackMeta]:
+def packs_ahead(plan: QueryPlan, query: QueryState, state: EngineState) -> list[PackMeta]:
+    """The packs with rows that a query has not processed."""
     return [
         pack
         for stream in plan.streams
@@ -103,10 +158,5 @@ def slice_end(packs: Sequence[PackMeta], since: int, target: int, rows: float) -
 
 
 def _between(packs: Sequence[PackMeta], low: int, high: int) -> float:
-    """About how many rows have times in [low, high), as if they were spread evenly in each pack."""
-    found = 0.0
-    for pack in packs:
-        since, until = max(pack.min_ts, low), min(pack.max_ts + 1, high)
-        if since < until:
-            found += pack.rows * ((until - since) / (pack.max_ts + 1 - pack.min_ts))
-    return found
+    """About how many rows have times in [low, high)."""
+    return sum(max(p.rows_before(high) - p.rows_before(low), 0.0) for p in packs)

@@ -126,7 +126,7 @@ class EngineCore:
         self.registry = QueryRegistry(
             storage, catalog, state, self.plans, self.outputs, self.files, self.pace
         )
-        self.scheduler = Scheduler(state, self.plans, self.pace)
+        self.scheduler = Scheduler(state, self.plans, self.pace, self.settings)
         self.streams = StreamRegistry(catalog, self.definitions)
         self.retained_views = RetainedViews(
             catalog, state, self.plans, self.planner, self.registry, self.definitions, self.files

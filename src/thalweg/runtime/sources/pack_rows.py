@@ -64,7 +64,7 @@ def ingest_table(
         table, ts = table.take(pa.array(good)), ts[good]
     if table.num_rows:
         packed = arrange(table, ts, plan.keys)
-        found.packs.append(write_pack(storage, _name(plan, "pack"), packed, plan.seq))
+        found.packs.append(write_pack(storage, _name(plan, "pack"), packed, plan.seq, cut=True))
     return found
 
 
