@@ -75,6 +75,14 @@ def _run(
         str | None, typer.Option(help="Keep log, state and results here, to go on later.")
     ] = None,
     master: Master = None,
+    final: Annotated[
+        bool | None,
+        typer.Option(
+            "--final/--open",
+            help="With --once: let time go on until every window is empty, or leave the end open "
+            "for later rows. By default final without --path.",
+        ),
+    ] = None,
     show: Annotated[int, typer.Option(min=0, help="Newest rows to print per query.")] = 10,
     json: Annotated[
         bool, typer.Option("--json", help="Print every result row as a line of JSON.")
@@ -83,7 +91,7 @@ def _run(
     """Run a script of statements; Ctrl-C stops cleanly."""
     from thalweg.cli.run import Options, run_script
 
-    raise typer.Exit(run_script(script, Options(once, path, master, show, json)))
+    raise typer.Exit(run_script(script, Options(once, path, master, show, json, final)))
 
 
 @app.command("sql")

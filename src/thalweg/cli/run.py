@@ -44,6 +44,7 @@ class Options:
     master: str | None = None
     show: int = 10
     json: bool = False
+    final: bool | None = None
 
 
 def run_script(path: Path, options: Options) -> int:
@@ -101,7 +102,7 @@ def _once(engine: Engine, options: Options, out: Console) -> int:
             tally.epoch(report)
             status.update(f"{tally.rows:,} rows read, {tally.epochs} epochs ...")
 
-        engine.run(progress)
+        engine.run(progress, final=options.final)
     return _print_results(engine, options, out)
 
 
@@ -121,7 +122,18 @@ def _print_results(engine: Engine, options: Options, out: Console) -> int:
             _print_rejects(query, out)
     if not options.json:
         out.print(rows.summary(engine), style="dim", soft_wrap=True)
+        out.print(_end(options), style="dim", soft_wrap=True)
     return code
+
+
+def _end(options: Options) -> str:
+    """How far time has gone."""
+    if options.final or (options.final is None and options.path is None):
+        return "final: time went on until every window that time empties was empty"
+    return (
+        "the end is open: windows are as of the last row, and the next run goes on from there "
+        "(--final lets time empty them)"
+    )
 
 
 def _print_rejects(query: Query, out: Console) -> None:

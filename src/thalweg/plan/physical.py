@@ -118,6 +118,20 @@ class QueryPlan:
                     found.append((leaf.relation, probe.target, 1))
         return tuple(found)
 
+    def last_change(self, last: int, *, emptied: bool = False) -> int:
+        """The last instant at which rows of streams up to `last` make something appear; with
+        `emptied`, at which time alone changes anything."""
+        found: list[int] = []
+        for relation in self.relations:
+            own = [found[i] for i in relation.inputs]
+            for leaf in relation.leaves:
+                if leaf.window is not None:
+                    below = last if leaf.source is None else found[leaf.source]
+                    window = leaf.window
+                    own.append(window.emptied(below) if emptied else window.settled(below))
+            found.append(max(own, default=last))
+        return found[-1]
+
     @cached_property
     def windows(self) -> tuple[WindowSpec, ...]:
         windows = (leaf.window for r in self.relations for leaf in r.leaves)

@@ -114,8 +114,9 @@ class Engine(AbstractContextManager["Engine"]):
         self.session = Session(self.core, self._inputs, QueryCommands(follow))
         self._listeners = Listeners()
         self._runs = EngineRuns(
-            self.core, self.session, ingest, log, self._listeners, config, self.path
-        )
+            self.core, self.session, ingest, log, self._listeners, config, self.path,
+            is_temporary=self._home.is_temporary,
+        )  # fmt: skip
         datasource.register(self.spark)
 
     # -- streams, tables, functions ----------------------------------------------------------
@@ -247,9 +248,17 @@ class Engine(AbstractContextManager["Engine"]):
     def remove_listener(self, listener: Listener) -> None:
         self._listeners.remove(listener)
 
-    def run(self, progress: Any = None) -> None:
-        """Drain the sources, close, return. `progress` is called with each epoch's report."""
-        self._runs.run(progress)
+    def run(self, progress: Any = None, *, final: bool | None = None) -> None:
+        """Read all that the sources have, answer it, return. `progress` is called with each epoch's
+        report.
+
+        Every instant up to the largest event time is answered, and the SLIDE boundary or the end of
+        the session after it. With `final` time goes on until every window that time empties is
+        empty, so that a sliding window shows its last rows until they have left. By default that is
+        so for a temporary path; on a path that was given the end is left open for the next run,
+        because rows older than what was answered are late.
+        """
+        self._runs.run(progress, final)
 
     def start(self, progress: Any = None) -> None:
         """Run in the background until `stop()`."""

@@ -7,6 +7,7 @@ from typing import Any
 from thalweg.config import Config
 from thalweg.errors import ConfigError
 from thalweg.runtime.epoch.driver import EpochDriver
+from thalweg.runtime.epoch.frontiers import Close
 from thalweg.runtime.epoch.listeners import Listeners
 from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.session.session import Session
@@ -27,6 +28,8 @@ class EngineRuns:
         listeners: Listeners,
         config: Config,
         path: str,
+        *,
+        is_temporary: bool,
     ) -> None:
         self._core = core
         self._changes = core.changes
@@ -36,14 +39,16 @@ class EngineRuns:
         self._listeners = listeners
         self._config = config
         self._path = path
+        self._is_temporary = is_temporary
         self.is_closed = False
 
-    def run(self, progress: Any = None) -> None:
+    def run(self, progress: Any, final: bool | None) -> None:
+        to_the_end = self._is_temporary if final is None else final
         driver = self._started(available_now=True, progress=progress)
         try:
             driver.drain(self._ingest.are_finished)
             self._ingest.raise_failure()
-            driver.close()
+            driver.close(Close.FINAL if to_the_end else Close.SETTLED)
         except BaseException as error:
             self._log.fail()  # ingest may be waiting for room
             raise explained(error, self._path) from error.__cause__

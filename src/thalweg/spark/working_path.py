@@ -20,6 +20,11 @@ class WorkingPath:
         self.path = str(self._temporary or path)
         self.storage = open_storage(self.path, path is not None if durable is None else durable)
 
+    @property
+    def is_temporary(self) -> bool:
+        """Whether it is removed when the engine is closed."""
+        return self._temporary is not None
+
     def claim(self) -> None:
         """Hold the path for this process, or refuse."""
         self._lock = claim(self.storage)

@@ -260,7 +260,7 @@ def write_pack(
 
 
 PIECE_ROWS, MOST_PIECES = 1 << 12, 64
-"""A pack of a stream is described by pieces of at least so many rows, and at most so many pieces."""
+"""Packs of streams are described in pieces of at least so many rows, and in at most so many."""
 
 
 def _cuts(ts: Ints) -> tuple[int, ...]:

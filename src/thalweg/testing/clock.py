@@ -44,7 +44,7 @@ class Clock:
         derived = tuple(_derived_windows(root))
         windows = [*(i.window for i in inputs), *derived]
         if horizon is None:
-            horizon = max(w.settled(max(seen)) for w in windows)
+            horizon = _settled(root, max(seen))
         boundaries: set[int] = set()
         repeats = any(isinstance(n, Emit) and n.kind is EmitKind.RSTREAM for n in walk(root))
         for window in windows if repeats else ():
@@ -63,6 +63,12 @@ class Clock:
             for window in self.derived:
                 changes |= {t for ts in changes for t in window.changes(ts)}
         return sorted(τ for τ in changes if self.start <= τ <= self.horizon)
+
+
+def _settled(node: Node, last: int) -> int:
+    """The last instant at which rows up to `last` make something appear above a node."""
+    found = max((_settled(n, last) for n in node.inputs), default=last)
+    return node.window.settled(found) if isinstance(node, Window) else found
 
 
 def _inputs(root: Node, stamps: Mapping[str, Sequence[int]]) -> Iterator[_Input]:

@@ -51,6 +51,7 @@ class Variant:
     the case's query itself. The query is registered before the epoch `comes`; `manage` is what is
     done to it before which epochs. Where the past matters, streams are `kept`. With `ticks` time
     passes without rows: between epochs as far as no row is late for it, and long after the last.
+    With `final` it goes on in the end until windows are empty.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Variant:
     manage: tuple[tuple[int, str], ...] = ()
     kept: bool = False
     ticks: bool = False
+    final: bool = False
 
 
 def _random_cuts(case: Case) -> dict[str, Any]:
@@ -164,6 +166,11 @@ VARIANTS: tuple[Variant, ...] = (
         "three epochs, cut again since they have too many rows, a restart",
         lambda case: {"epochs": 3, "buckets": 2, "restarts": (2, 7), "epoch_rows": 4},
     ),
+    Variant(
+        "time goes on until windows are empty, three epochs, a restart, forced switches",
+        lambda case: {"epochs": 3, "restarts": (3,), "switches": case.seed + 2},
+        final=True,
+    ),
 )
 _AGES = "3650 days"
 
@@ -216,10 +223,12 @@ def check_variant(case: Case, variant: Variant, expected: ReferenceResult) -> No
         runner.query(case.sql, name="q")
     for i, sql in enumerate(neighbours[1::2]):
         runner.query(sql, name=f"after{i}")
-    runner.run(before_epoch)
+    runner.run(before_epoch, final=variant.final)
     query = runner.queries["q"]
     if variant.ticks:
         expected = reference_result(case, time_passed(runner) - 1)
+    elif variant.final:
+        expected = reference_result(case, int(query.stats()["frontier"]) - 1)
     title = f"seed {case.seed}, {variant.name}\n  {case.sql}"
     found = difference(expected.emitted, from_table(query.results()))
     assert found is None, f"{title}\n{found}"

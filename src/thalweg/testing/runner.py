@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -19,9 +20,11 @@ import pyarrow as pa
 from thalweg.adapt.adaptation import Adaptation
 from thalweg.features import LANGUAGE
 from thalweg.fluent.streams import Stream, named
+from thalweg.instants import instant_of
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef
 from thalweg.plan.joins.join_order import Orders
 from thalweg.runtime.epoch.coordinator import EpochReport
+from thalweg.runtime.epoch.frontiers import Close
 from thalweg.runtime.lifecycle.backfill import Pace
 from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.session.session import Callback, Query, Session
@@ -170,9 +173,12 @@ class Runner:
     def queries(self) -> Mapping[str, Query]:
         return self.session.queries
 
-    def run(self, before_epoch: Callable[[int], object] | None = None) -> None:
+    def run(
+        self, before_epoch: Callable[[int], object] | None = None, *, final: bool = False
+    ) -> None:
         """Feed everything epoch by epoch, then close. `before_epoch` is called with each number of
-        a feeding, and with the one after the last before the close."""
+        a feeding, and with the one after the last before the close. With `final` time goes on until
+        every window that time empties is empty."""
         pieces = {n: self.pieces(n) for n in self._tables}
         count = self.feedings
         for i in range(count + 1):
@@ -182,7 +188,7 @@ class Runner:
                 break
             batch = {n: p[i] for n, p in pieces.items() if i < len(p) and p[i].num_rows}
             self.feed(batch)
-        self.close()
+        self.close(final=final)
         self._tables.clear()
 
     @property
@@ -196,8 +202,16 @@ class Runner:
         """One epoch over the given rows."""
         return self.epoch([self.entry(batch)])
 
-    def close(self) -> EpochReport | None:
-        return self.epoch([], close=True)
+    def close(self, *, final: bool = False) -> EpochReport | None:
+        return self.epoch([], close=Close.FINAL if final else Close.SETTLED)
+
+    def heartbeat(self, stream: str, at: datetime | int) -> EpochReport | None:
+        """Announce that no row of a stream before this time will arrive."""
+        seq, source = self.core.state.next_seq, ("runner", self.core.state.next_seq)
+        beats = {self.core.catalog.streams[stream].name: instant_of(at)}
+        entry = LogEntry(seq, 0, source, {}, {}, self._clock, beats)
+        commit_entry(self.storage, entry)
+        return self.epoch([entry])
 
     def tick(self, clock: int) -> EpochReport | None:
         """Time passes without data: an epoch at the given clock reading (µs)."""
@@ -227,8 +241,8 @@ class Runner:
                 self.session.query(query.text, name, query.callback)
             self.core.queries.keep(query)
 
-    def epoch(self, entries: list[LogEntry], **how: bool) -> EpochReport | None:
-        """One epoch over committed entries (`close=True`, `live=True` as in the coordinator)."""
+    def epoch(self, entries: list[LogEntry], **how: Any) -> EpochReport | None:
+        """One epoch over committed entries (`close` and `live` as in the coordinator)."""
         if self._random is not None:
             self._switch(self._random)
         report = self._one_epoch(entries, **how)
@@ -236,7 +250,7 @@ class Runner:
             report = self._one_epoch([]) or report
         return report
 
-    def _one_epoch(self, entries: list[LogEntry], **how: bool) -> EpochReport | None:
+    def _one_epoch(self, entries: list[LogEntry], **how: Any) -> EpochReport | None:
         report = self.core.coordinator.epoch(entries, clock=self._clock, **how)
         if report is not None:
             self.reports.append(report)

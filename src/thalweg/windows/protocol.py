@@ -83,6 +83,10 @@ class WindowSpec(ABC):
         """The instant a close must reach so that rows up to `last` have appeared."""
         return last
 
+    def emptied(self, last: int) -> int:
+        """The last instant at which time alone changes what is there of rows up to `last`."""
+        return self.settled(last)
+
     def boundaries(self, since: int, until: int) -> Ints | None:
         """Instants in [since, until) at which RSTREAM emits; None: whenever rows arrive."""
         return None
@@ -126,6 +130,11 @@ class TimeWindow(WindowSpec):
     def has_empty_lifetimes(self) -> bool:
         """Whether some rows are never in the window."""
         return False
+
+    def emptied(self, last: int) -> int:
+        if self.is_endless:
+            return self.settled(last)
+        return int(self.ends(np.array([last]))[0])
 
     @abstractmethod
     def starts(self, ts: Ints) -> Ints: ...

@@ -38,6 +38,9 @@ class SessionWindow(OrderedWindow):
     def settled(self, last: int) -> int:
         return last + self.gap + 1
 
+    def emptied(self, last: int) -> int:
+        return self.settled(last) + 1
+
     def lifetimes(self, partition: Ints, ts: Ints, until: int) -> tuple[Ints, Ints]:
         breaks = np.ones(len(ts), np.bool_)
         breaks[1:] = (partition[1:] != partition[:-1]) | (ts[1:] - ts[:-1] > self.gap)

@@ -61,7 +61,7 @@ def three() -> Query:
     keep(runner, query, [Span(0, 0, 1)])
     for second in range(9):
         runner.epoch([runner.entry({n: tables[second] for n, tables in streams.items()})])
-    runner.epoch([], close=True)
+    runner.close()
     return query
 
 

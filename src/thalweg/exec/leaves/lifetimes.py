@@ -27,9 +27,7 @@ class Lifetimes:
     first: Places
 
     @staticmethod
-    def of_leaf(
-        hashes: Hashes, starts: Ints, ends: Ints, position: int
-    ) -> tuple[Lifetimes, Ints]:
+    def of_leaf(hashes: Hashes, starts: Ints, ends: Ints, position: int) -> tuple[Lifetimes, Ints]:
         """The lifetimes of rows of one leaf, and the row of each."""
         order = native.key_time_order(hashes, starts)
         places = np.full(len(order), position, np.int8)
@@ -70,5 +68,3 @@ def paired(content: Ints, instants: Ints, weights: Ints) -> tuple[Ints, Ints, In
 def _positive(weights: Ints) -> tuple[Ints, Ints]:
     rows = np.flatnonzero(weights > 0)
     return rows, weights[rows]
-
-

@@ -57,7 +57,9 @@ def clean(task: CleanTask, cache: PackCache, functions: Mapping[str, UserFunctio
     if not late.all():
         rows = np.flatnonzero(~late)
         arranged = arrange(table.take(pa.array(rows)), pack.ts[rows], task.keys)
-        kept = write_pack(cache.storage, fresh_name(task.prefix, "log"), arranged, task.pack.seq, cut=True)
+        kept = write_pack(
+            cache.storage, fresh_name(task.prefix, "log"), arranged, task.pack.seq, cut=True
+        )
     rows = np.flatnonzero(late)
     rejected = table.take(pa.array(rows))
     rejected = rejected.append_column("__reason", pa.array(["late"] * len(rows)))

@@ -14,7 +14,7 @@ from typing import Protocol
 from thalweg.errors import ConfigError
 from thalweg.runtime.epoch.apply_results import ApplyResults, Put
 from thalweg.runtime.epoch.change_queue import ChangeQueue
-from thalweg.runtime.epoch.frontiers import Frontiers
+from thalweg.runtime.epoch.frontiers import Close, Frontiers
 from thalweg.runtime.epoch.intake import Intake, Taken
 from thalweg.runtime.epoch.report import EpochReport as EpochReport
 from thalweg.runtime.epoch.report import Growth, growth, state_bytes, tallies
@@ -81,7 +81,7 @@ class Coordinator:
         entries: Sequence[LogEntry],
         *,
         clock: int,
-        close: bool = False,
+        close: Close | None = None,
         live: bool = False,
     ) -> EpochReport | None:
         """Consume the entries, advance time, commit. None when there was nothing to do."""
@@ -90,7 +90,9 @@ class Coordinator:
         clock = max(clock, self._state.clock)  # a clock that was set back does not turn time around
         try:
             report = self._epoch(entries, clock, close, live)
-            while close and (further := self._epoch([], clock, close, live)) is not None:
+            while (
+                close is not None and (further := self._epoch([], clock, close, live)) is not None
+            ):
                 report = further  # queries whose windows have been filled
         except BaseException as error:
             self._changes.failed(error)
@@ -106,7 +108,7 @@ class Coordinator:
             )
 
     def _epoch(
-        self, entries: Sequence[LogEntry], clock: int, close: bool, live: bool
+        self, entries: Sequence[LogEntry], clock: int, close: Close | None, live: bool
     ) -> EpochReport | None:
         begun = time.perf_counter()
         self._runner.seconds = 0.0

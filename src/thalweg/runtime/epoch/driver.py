@@ -12,7 +12,7 @@ from thalweg.runtime.epoch.change_queue import ChangeQueue
 from thalweg.runtime.epoch.control_requests import ControlInbox
 from thalweg.runtime.epoch.coordinator import Coordinator, EpochReport
 from thalweg.runtime.epoch.delivery import Delivery
-from thalweg.runtime.epoch.frontiers import Frontiers
+from thalweg.runtime.epoch.frontiers import Close, Frontiers
 from thalweg.runtime.epoch.listeners import Listeners
 from thalweg.runtime.lifecycle.query_registry import QueryRegistry
 from thalweg.runtime.sources.log_writer import LogWriter
@@ -103,9 +103,9 @@ class EpochDriver:
                 if self._ended.is_set() and future.cancel():
                     raise LoopEnded from None
 
-    def close(self) -> None:
-        """Time moves just past the largest timestamp seen; later expiries are not emitted."""
-        self._epoch(self._coordinator.epoch([], clock=wall_clock(), close=True))
+    def close(self, how: Close = Close.SETTLED) -> None:
+        """Time moves just past the largest timestamp seen, or until windows are empty."""
+        self._epoch(self._coordinator.epoch([], clock=wall_clock(), close=how))
         self._delivery.deliver(insist=True)
         self._coordinator.save(wall_clock())
         self._control.look(now=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from enum import Enum
 
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.physical import QueryPlan
@@ -16,6 +17,14 @@ from thalweg.runtime.state.query_state import QueryState
 from thalweg.runtime.state.stream_state import StreamState
 from thalweg.runtime.upkeep.stream_demand import StreamDemand
 from thalweg.runtime.upkeep.upkeep import Upkeep
+
+
+class Close(Enum):
+    """How far time goes when a run has read everything."""
+
+    SETTLED = "until all rows have appeared"
+    FINAL = "until time has taken out all that it can"
+
 
 Marks = Mapping[str, tuple[int, bool]]
 """Per stream its watermark, and whether it is idle."""
@@ -32,24 +41,30 @@ class Frontiers:
         plans: PlanTable,
         scheduler: Scheduler,
         upkeep: Upkeep,
+        keeps_answer: Callable[[str], bool],
     ) -> None:
         self._catalog = catalog
         self._state = state
         self._plans = plans
         self._scheduler = scheduler
         self._upkeep = upkeep
+        self._keeps_answer = keeps_answer
         self.awake_since = 0
         self.idle: set[str] = set()
 
-    def advance(self, clock: int, *, close: bool, live: bool, busy: bool) -> dict[str, int]:
+    def advance(self, clock: int, *, close: Close | None, live: bool, busy: bool) -> dict[str, int]:
         """Raise the watermarks; the queries that move in this epoch, and how far."""
         marks = self._marks(clock, live)
         self.idle = {name for name, (_, idle) in marks.items() if idle}
-        targets = self._closing() if close else self._targets(marks, live)
-        reached = self._scheduler.choose(targets, busy=busy, close=close)
+        targets = self._targets(marks, live) if close is None else self._closing(close)
+        reached = self._scheduler.choose(targets, busy=busy, close=close is not None)
         self._raise_watermarks(marks, reached, close)
         queries = self._state.queries
-        return {n: f for n, f in reached.items() if f > queries[n].progress.frontier}
+        moving = {n: f for n, f in reached.items() if f > queries[n].progress.frontier}
+        if close is not Close.FINAL:
+            for name in moving:
+                queries[name].progress.ended = None
+        return moving
 
     def _marks(self, clock: int, live: bool) -> Marks:
         found: dict[str, tuple[int, bool]] = {}
@@ -78,33 +93,40 @@ class Frontiers:
             targets[name] = frontier  # the same, if nothing is kept that time could change
         return targets
 
-    def _closing(self) -> dict[str, int]:
+    def _closing(self, close: Close) -> dict[str, int]:
         """Just past all rows that have arrived, once views have brought theirs."""
         targets = {}
         for name, plan in self._plans.items():
             query = self._state.queries[name]
             if not query.runs:
                 continue
-            if any(self._is_filling(s) for s in plan.streams):
+            if any(self._is_filling(s, close) for s in plan.streams):
                 targets[name] = query.progress.frontier
             else:
-                targets[name] = self._closing_frontier(plan, query)
+                targets[name] = self._closing_frontier(name, plan, query, close)
         return targets
 
-    def _closing_frontier(self, plan: QueryPlan, query: QueryState) -> int:
+    def _closing_frontier(self, name: str, plan: QueryPlan, query: QueryState, close: Close) -> int:
         states = [self._closing_state(s) for s in plan.streams]
-        return watermarks.closing_frontier(plan, states, query.progress.frontier)
+        progress = query.progress
+        ended = watermarks.closing_frontier(plan, states, progress.frontier)
+        if close is Close.SETTLED or query.definition.mode or self._keeps_answer(name):
+            return ended
+        final = watermarks.closing_frontier(plan, states, progress.frontier, emptied=True)
+        if progress.ended is None and final > ended:
+            progress.ended = ended
+        return final
 
-    def _is_filling(self, stream: str) -> bool:
+    def _is_filling(self, stream: str, close: Close) -> bool:
         """Whether, at a close, a view has still to bring rows of this stream."""
         name = view_query(stream)
         query = self._state.queries.get(name)
         if query is None or name not in self._plans or not query.runs:
             return False
         plan = self._plans[name]
-        if self._closing_frontier(plan, query) > query.progress.frontier:
+        if self._closing_frontier(name, plan, query, close) > query.progress.frontier:
             return True
-        return any(self._is_filling(s) for s in plan.streams)
+        return any(self._is_filling(s, close) for s in plan.streams)
 
     def _closing_state(self, stream: str) -> StreamState:
         """A view without rows up to its query's frontier has seen that time, too."""
@@ -113,13 +135,15 @@ class Frontiers:
             return state
         return replace(state, max_ts=max(state.max_ts, state.heartbeat - 1))
 
-    def _raise_watermarks(self, marks: Marks, reached: Mapping[str, int], close: bool) -> None:
+    def _raise_watermarks(
+        self, marks: Marks, reached: Mapping[str, int], close: Close | None
+    ) -> None:
         """A row below W, or below what a query has passed, is late from the next epoch on."""
         for name, (mark, idle) in marks.items():
             state = self._state.streams[name]
             if not idle:  # the clock alone makes no row late, only a query that went past it
                 state.watermark = max(state.watermark, mark)
-            if close and state.rows:
+            if close is not None and state.rows:
                 state.watermark = max(state.watermark, state.max_ts + 1)
         for name, frontier in reached.items():
             if frontier == self._state.queries[name].progress.frontier:

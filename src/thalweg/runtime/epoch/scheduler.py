@@ -18,10 +18,9 @@ from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.query_state import QueryState
 from thalweg.store.packs import PackMeta
 
-
 NESTED = 16
-"""Where a relation is made of others, their changes are held beside the rows: an epoch takes so many
-times fewer."""
+"""Where a relation is made of others, their changes are held beside the rows: an epoch takes so
+many times fewer."""
 
 
 class Scheduler:

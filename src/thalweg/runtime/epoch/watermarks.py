@@ -53,10 +53,12 @@ def frontier(marks: Iterable[tuple[int, bool]], current: int) -> int:
     return max(current, min(chosen, default=current))
 
 
-def closing_frontier(plan: QueryPlan, streams: Iterable[StreamState], current: int) -> int:
-    """F at a close: just past the largest time seen, or the SLIDE boundary or session end after."""
+def closing_frontier(
+    plan: QueryPlan, streams: Iterable[StreamState], current: int, *, emptied: bool = False
+) -> int:
+    """F at a close: just past the largest time seen, or the SLIDE boundary or session end after;
+    with `emptied`, past the last instant at which time takes a row out."""
     largest = max((s.max_ts for s in streams), default=BEFORE_TIME)
     if largest == BEFORE_TIME:
         return current
-    last = max((w.settled(largest) for w in plan.windows), default=largest)
-    return max(current, last + 1)
+    return max(current, plan.last_change(largest, emptied=emptied) + 1)

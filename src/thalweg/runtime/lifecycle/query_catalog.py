@@ -14,7 +14,7 @@ from thalweg.plan.catalog import ViewDef
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.lifecycle.plan_table import PlanTable
 from thalweg.runtime.planner import Planner
-from thalweg.runtime.sinks.sinks import Sink
+from thalweg.runtime.sinks.sinks import Sink, TableSink
 
 Callback = Callable[[pa.Table], object]
 _interned = cache(lambda names: names)
@@ -91,6 +91,11 @@ class QueryCatalog:
         """Keep the bound form of a query that is run by itself, or forget it."""
         if name in self.queries:
             self.queries[name].bound = bound
+
+    def keeps_answer(self, name: str) -> bool:
+        """Whether its current answer is kept where others read it (INTO TABLE)."""
+        query = self.queries.get(name)
+        return query is not None and any(isinstance(s, TableSink) for s in query.sinks)
 
     # -- who reads what ----------------------------------------------------------------------
 

@@ -40,6 +40,11 @@ class CommittedQuery:
         return tuple(self.json.get("base", ()))
 
     @property
+    def ended(self) -> int | None:
+        """The first instant after its data, if a final run has let time go on beyond it."""
+        return self.json.get("ended")
+
+    @property
     def base_until(self) -> int:
         return int(self.json.get("base_until", BEFORE_TIME))
 

@@ -87,7 +87,7 @@ class ResultsReader:
     def _answer(self, commit: NewestCommit, name: str, at: int | None) -> Answer:
         """What is folded into the base leaves the results."""
         query = commit.state.query(name)
-        at = None if at is None else _instant(name, query, at)
+        at = _end_of_data(query) if at is None else _instant(name, query, at)
         answer = Answer(output_schema(self._queries.bound(name)))
         for pack in () if query is None else query.base:
             answer.add(commit.read_table(pack[0]))
@@ -97,6 +97,13 @@ class ResultsReader:
             changes = changes.filter(pc.less_equal(changes.column(TIME), limit))
         answer.apply(changes)
         return answer
+
+
+def _end_of_data(query: CommittedQuery | None) -> int | None:
+    """The instant that counts as now after a final run, which has emptied the windows."""
+    if query is None or query.ended is None:
+        return None
+    return max(query.ended - 1, query.base_until)
 
 
 def _instant(name: str, query: CommittedQuery | None, at: int) -> int:

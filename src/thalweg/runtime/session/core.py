@@ -177,7 +177,9 @@ class EngineCore:
             settings, self.runner,
         )  # fmt: skip
         self.intake = Intake(storage, self.catalog, state, plans, self.runner, self.files)
-        self.frontiers = Frontiers(self.catalog, state, plans, self.scheduler, self.upkeep)
+        self.frontiers = Frontiers(
+            self.catalog, state, plans, self.scheduler, self.upkeep, self.queries.keeps_answer
+        )
         self.system = SystemStream(self.catalog, state, self.adaptation, self.intake)
         tasks = StepTasks(storage, state, plans, self.window_stores, self.files, settings)
         applied = ApplyResults(

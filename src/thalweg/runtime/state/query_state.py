@@ -81,7 +81,8 @@ class Progress:
     processed; `delivered` is the last epoch its sinks have; `start` its first instant. It is
     `behind` while it goes through the past, which is pushed or pulled (`backfill`). It changes
     next, though no row comes, at `wakes_at` or later; None: not at all, and before its first step
-    that is not known."""
+    that is not known. A final run lets time go on beyond the data, which has `ended` before that
+    instant."""
 
     frontier: int = BEFORE_TIME
     delivered: int = 0
@@ -89,11 +90,13 @@ class Progress:
     behind: bool = False
     backfill: str = ""
     wakes_at: int | None = BEFORE_TIME
+    ended: int | None = None
 
     @property
     def _all(self) -> tuple[Any, ...]:
         return (
             self.frontier, self.delivered, self.start, self.behind, self.backfill, self.wakes_at,
+            self.ended,
         )  # fmt: skip
 
     def to_json(self) -> Json:
@@ -102,16 +105,13 @@ class Progress:
 
     def since(self, before: Json) -> Json:
         """The JSON of a query of which at most the progress has changed since `before`."""
-        frontier, delivered, start, behind, backfill, wakes_at = now = self._all
+        now = self._all
         if _progress_in(before) == now:
             return before
-        return {
-            **before, "frontier": frontier, "delivered": delivered, "start": start,
-            "behind": behind, "backfill": backfill, "wakes_at": wakes_at,
-        }  # fmt: skip
+        return {**before, **dict(zip(_PROGRESS, now, strict=True))}
 
 
-_PROGRESS = ("frontier", "delivered", "start", "behind", "backfill", "wakes_at")
+_PROGRESS = ("frontier", "delivered", "start", "behind", "backfill", "wakes_at", "ended")
 _progress_in = itemgetter(*_PROGRESS)
 
 
