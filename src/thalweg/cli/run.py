@@ -96,14 +96,22 @@ def _check_source(stream: StreamDef) -> None:
 
 def _once(engine: Engine, options: Options, out: Console) -> int:
     tally = Tally(engine, 0)
+    failed: SourceError | None = None
     with Console(stderr=True).status("Reading ...") as status:
 
         def progress(report: EpochReport) -> None:
             tally.epoch(report)
             status.update(f"{tally.rows:,} rows read, {tally.epochs} epochs ...")
 
-        engine.run(progress, final=options.final)
-    return _print_results(engine, options, out)
+        try:
+            engine.run(progress, final=options.final)
+        except SourceError as error:  # the others have been read to their end
+            failed = error
+    code = _print_results(engine, options, out)
+    if failed is None:
+        return code
+    print_error(failed)
+    return FAILED
 
 
 def _print_results(engine: Engine, options: Options, out: Console) -> int:

@@ -55,7 +55,8 @@ def _streams(view: PathView) -> Table:
     for s in view.streams:
         covered = NOTHING if s.first is None else f"{_time(s.first)}\n{_time(s.last)}"
         counts = (f"{n:,}" for n in (s.rows, s.late, s.rejected))
-        table.add_row(s.name, *counts, covered, _time(s.watermark))
+        name = Text(s.name).append(f"\n{s.error}" if s.error else "", "red")
+        table.add_row(name, *counts, covered, _time(s.watermark))
     return table
 
 
@@ -68,7 +69,7 @@ def _queries(view: PathView) -> Table:
 
 def _status(query: QueryView) -> Text:
     text = Text(query.status, "green" if query.status == RUNNING else "red")
-    return text.append(f"\n{query.error}") if query.error else text
+    return text.append(f"\n{query.error}", "red") if query.error else text
 
 
 def _kept(view: PathView) -> Table:

@@ -47,8 +47,8 @@ class EngineRuns:
         driver = self._started(available_now=True, progress=progress)
         try:
             driver.drain(self._ingest.are_finished)
-            self._ingest.raise_failure()
             driver.close(Close.FINAL if to_the_end else Close.SETTLED)
+            self._ingest.raise_failure()  # what others have brought is answered first
         except BaseException as error:
             self._log.fail()  # ingest may be waiting for room
             raise explained(error, self._path) from error.__cause__
@@ -117,6 +117,7 @@ class EngineRuns:
             tick_seconds=self._config.tick_seconds,
         )
         driver.after_epoch = self._after_epoch
+        driver.look_at_sources = lambda: self._ingest.note_failures(self._core.failures)
         return driver
 
     def _after_epoch(self) -> None:

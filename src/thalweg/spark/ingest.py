@@ -255,6 +255,15 @@ def source_text(given: StreamInput) -> str:
     return "; ".join(_leaf_text(leaves.apply(i)) for i in range(leaves.size()))
 
 
+def reads_files(given: StreamInput) -> bool:
+    """Whether its source is Spark's source of files: it lists folders, and waits for no one."""
+    if given.is_files:
+        return True
+    leaves = given.frame._jdf.queryExecution().analyzed().collectLeaves()
+    texts = [str(leaves.apply(i).toString()) for i in range(leaves.size())]
+    return all(text.startswith(("FileSource", "StreamingRelation FileSource")) for text in texts)
+
+
 def _leaf_text(leaf: Any) -> str:
     """The source and what it reads; how fast (batch sizes and the like) may change."""
     text = re.sub(r"#\d+L?", "", str(leaf.toString()))

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pyspark.sql import SparkSession
 
 from thalweg.errors import GroupMismatch, SourceError
+from thalweg.runtime.error_causes import told
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.sources.push import Pusher, PushInput
 from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.failures import STREAM, Failures
 from thalweg.spark.ingest import (
     IngestGroup,
     StreamInput,
@@ -17,15 +19,16 @@ from thalweg.spark.ingest import (
     check_group,
     checkpoint_batch,
     checkpoint_id,
+    reads_files,
 )
-from thalweg.spark.worker_errors import cause_of
 from thalweg.store.packs import Key
 from thalweg.store.storage import Storage
 
 
 class IngestGroups:
-    """Streams known at a start form one group, one streaming query; each that is added later forms
-    one more. `inputs` and `pushes` are where streams come from, by name."""
+    """Streams of files that are known at a start form one group, one streaming query; every other
+    source has a group of its own, so that one that fails stops no other, and so has each stream
+    that is added later. `inputs` and `pushes` are where streams come from, by name."""
 
     def __init__(
         self,
@@ -56,7 +59,7 @@ class IngestGroups:
     # -- starting ----------------------------------------------------------------------------
 
     def form(self) -> None:
-        """Known groups as recorded; streams that are new form one group more."""
+        """Known groups as recorded; streams that are new form further ones."""
         seen = self._log.groups_seen()
         groups: dict[int, IngestGroup] = {}
         left = dict(self.inputs)
@@ -77,9 +80,10 @@ class IngestGroups:
                 logged = self._log.last_batch(query_id)
                 check_batches(number, logged, checkpoint_batch(self._spark, group.checkpoint))
             groups[number] = group
-        if left:
-            number = max(groups, default=0) + 1
-            groups[number] = self._group(number, list(left.values()))
+        files = [given for given in left.values() if reads_files(given)]
+        others = [[given] for given in left.values() if given not in files]
+        for number, inputs in enumerate(filter(None, [files, *others]), max(groups, default=0) + 1):
+            groups[number] = self._group(number, inputs)
             self._state.groups[str(number)] = {"streams": groups[number].description()}
         self._groups = groups
 
@@ -144,22 +148,34 @@ class IngestGroups:
             if group.query is not None and group.query.isActive:
                 group.query.stop()
 
-    @property
-    def failure(self) -> BaseException | None:
-        for pusher in self._pushers:
-            if pusher.failure is not None:
-                return pusher.failure
+    def failures(self) -> dict[str, SourceError]:
+        """What the sources of streams have failed with, by stream."""
+        found = {p.given.definition.name: p.failure for p in self._pushers if p.failure is not None}
         for group in self._groups.values():
             error = group.failure
             if error is not None:
-                return SourceError(
-                    f"ingest stopped: {cause_of(str(error))}",
-                    remedy="mend the source; the log holds everything read so far and a new "
-                    "start goes on from there",
+                names = [given.definition.name for given in group.inputs]
+                why = SourceError(
+                    f"the source of stream {', '.join(names)} failed: {told(error)}",
+                    remedy="mend it; the log holds everything read so far and a new start goes on "
+                    "from there",
                 )
-        return None
+                found |= dict.fromkeys(names, why)
+        return found
+
+    def note_failures(self, failures: Failures) -> None:
+        """Let others see which sources fail now."""
+        found = self.failures()
+        failures.keep_only(STREAM, found)
+        for name, error in found.items():
+            failures.put(STREAM, name, error.message)
+
+    @property
+    def failure(self) -> BaseException | None:
+        """A failure that has left nothing to read; while other sources go on there is none."""
+        failed = self.failures()
+        return next(iter(failed.values())) if failed and self.are_finished() else None
 
     def raise_failure(self) -> None:
-        error = self.failure
-        if error is not None:
+        for error in self.failures().values():
             raise error

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import errno
-import re
 
 from thalweg.errors import PathError, SourceError
+from thalweg.runtime.error_causes import cause_of
 
-_LEAD = re.compile(r"^(Caused by)?: ")
-_ERROR = re.compile(r"[\w.]*(Error|Exception): \S")
 _NO_SPACE = "No space left on device"
 
 
@@ -27,15 +25,3 @@ def explained(error: BaseException, path: str) -> BaseException:
         f"Spark's workers failed: {cause_of(text)}",
         remedy="see Spark's log; a new start goes on from what is committed",
     )
-
-
-def cause_of(text: str) -> str:
-    """The line of a Spark error that says what happened: our own refusal, or the last error."""
-    lines = [_LEAD.sub("", line.strip()) for line in text.splitlines()]
-    ours = [line.split(": ", 1)[1] for line in lines if line.startswith("thalweg.errors.")]
-    vague = (
-        "PythonException", "Py4JJavaError", "Py4JError", "StreamingQueryException",
-        "SocketException", "EOFException",
-    )  # fmt: skip
-    errors = [line for line in lines if _ERROR.match(line) and not any(v in line for v in vague)]
-    return next(iter([*ours[-1:], *errors[-1:], *lines[:1], "unknown"]))

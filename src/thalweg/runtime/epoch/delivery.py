@@ -13,11 +13,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from thalweg.errors import SinkFailed
+from thalweg.runtime.error_causes import told
 from thalweg.runtime.lifecycle.query_catalog import QueryCatalog, Registered
 from thalweg.runtime.planner import output_schema
 from thalweg.runtime.results.committed_state import metas
 from thalweg.runtime.results.results_reader import output_table
 from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.failures import QUERY, Failures
 from thalweg.runtime.state.output_keys import key_of
 from thalweg.store.storage import Storage
 
@@ -37,16 +39,21 @@ class _Trouble:
 class Delivery:
     """Hands output over, query by query."""
 
-    def __init__(self, storage: Storage, state: EngineState, queries: QueryCatalog) -> None:
+    def __init__(
+        self, storage: Storage, state: EngineState, queries: QueryCatalog, failures: Failures
+    ) -> None:
         self._storage = storage
         self._state = state
         self._queries = queries
+        self._failures = failures
         self._troubles: dict[str, _Trouble] = {}
 
     def deliver(self, *, insist: bool = False) -> None:
         """Hand over what is committed and not marked yet; with `insist`, also where a sink that
         failed is not due yet."""
         state = self._state
+        if state.failures:
+            self._failures.keep_only(QUERY, state.queries)
         for name in list(state.queries):  # a callback may add and drop some
             query = self._queries.queries.get(name)
             if query is None or name not in state.queries:
@@ -67,6 +74,7 @@ class Delivery:
                     return  # it was dropped meanwhile
             mark.delivered = last
             self._troubles.pop(query.name, None)
+            self._failures.put(QUERY, query.name, None)
         except Exception as error:
             self._note(query, error)
 
@@ -85,11 +93,13 @@ class Delivery:
         known = self._troubles.get(query.name)
         wait = FIRST_WAIT if known is None else min(2 * known.wait, LONGEST_WAIT)
         self._troubles[query.name] = _Trouble(error, wait, time.monotonic() + wait)
-        if known is None or str(known.error) != str(error):
+        why = told(error)
+        if known is None or told(known.error) != why:
             log.warning(
-                "query %s: its output cannot be handed over (%s: %s); it is kept and tried again",
-                query.name, type(error).__name__, error,
+                "query %s: its output cannot be handed over (%s); it is kept and tried again",
+                query.name, why,
             )  # fmt: skip
+        self._failures.put(QUERY, query.name, f"its output cannot be handed over: {why}")
 
     def begin_run(self) -> None:
         """What failed in an earlier run is tried afresh."""
@@ -97,7 +107,7 @@ class Delivery:
 
     def failure(self, name: str) -> str | None:
         trouble = self._troubles.get(name)
-        return None if trouble is None else f"{type(trouble.error).__name__}: {trouble.error}"
+        return None if trouble is None else told(trouble.error)
 
     def raise_trouble(self) -> None:
         """After the last attempt of a run that ends."""
@@ -105,8 +115,13 @@ class Delivery:
             if name not in self._queries.queries:
                 continue
             raise SinkFailed(
-                f"the output of query {name} could not be handed over: "
-                f"{type(trouble.error).__name__}: {trouble.error}",
-                remedy="mend the sink; everything is committed, and the next run hands over the "
-                "rest",
+                f"the output of query {name} could not be handed over: {told(trouble.error)}",
+                remedy=_remedy(told(trouble.error)),
             ) from trouble.error
+
+
+def _remedy(why: str) -> str:
+    rest = "everything is committed, and the next run hands over the rest"
+    if "ClassNotFoundException" in why or "Failed to find data source" in why:
+        return f"put its jar on Spark's path (--packages, spark.jars.packages); {rest}"
+    return f"mend the sink; {rest}"

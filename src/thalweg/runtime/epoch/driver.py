@@ -17,6 +17,7 @@ from thalweg.runtime.epoch.listeners import Listeners
 from thalweg.runtime.lifecycle.query_registry import QueryRegistry
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.state.clock import wall_clock
+from thalweg.runtime.state.failures import Failures
 
 Progress = Callable[[EpochReport], object]
 T = TypeVar("T")
@@ -40,6 +41,7 @@ class EpochDriver:
         control: ControlInbox,
         log: LogWriter,
         progress: Progress | None,
+        failures: Failures,
         *,
         listeners: Listeners | None = None,
         poll_seconds: float = POLL_SECONDS,
@@ -53,6 +55,7 @@ class EpochDriver:
         self._control = control
         self.log = log
         self.progress = progress
+        self._failures = failures
         self.listeners = listeners or Listeners()
         self.poll_seconds = poll_seconds
         self.tick_seconds = tick_seconds
@@ -66,6 +69,15 @@ class EpochDriver:
         self._ended = threading.Event()
         self.after_epoch: Callable[[], None] = lambda: None
         """What is to be done once an epoch is committed and everybody has been told."""
+        self.look_at_sources: Callable[[], None] = lambda: None
+        """Notes which sources fail."""
+
+    def _note_failures(self) -> None:
+        """Commit what fails now, or works again: there need not be another epoch."""
+        self.look_at_sources()
+        if self._failures.is_news:
+            self._coordinator.save(wall_clock())
+            self._failures.is_news = False
 
     def save_definitions(self) -> None:
         self._delivery.deliver(insist=True)
@@ -105,6 +117,7 @@ class EpochDriver:
 
     def close(self, how: Close = Close.SETTLED) -> None:
         """Time moves just past the largest timestamp seen, or until windows are empty."""
+        self._note_failures()
         self._epoch(self._coordinator.epoch([], clock=wall_clock(), close=how))
         self._delivery.deliver(insist=True)
         self._coordinator.save(wall_clock())
@@ -133,6 +146,7 @@ class EpochDriver:
 
     def _once(self) -> None:
         self._control.look()
+        self._note_failures()
         entries = self.log.take(0.0 if self._has_own_work else self.poll_seconds)
         now = time.monotonic()
         due = now - self._last_tick >= self.tick_seconds

@@ -12,6 +12,7 @@ from thalweg.runtime.epoch import watermarks
 from thalweg.runtime.epoch.scheduler import Scheduler
 from thalweg.runtime.lifecycle.plan_table import PlanTable
 from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.failures import STREAM
 from thalweg.runtime.state.internal_names import view_query
 from thalweg.runtime.state.query_state import QueryState
 from thalweg.runtime.state.stream_state import StreamState
@@ -98,7 +99,7 @@ class Frontiers:
         targets = {}
         for name, plan in self._plans.items():
             query = self._state.queries[name]
-            if not query.runs:
+            if not query.runs or any(self._stays_open(s) for s in plan.streams):
                 continue
             if any(self._is_filling(s, close) for s in plan.streams):
                 targets[name] = query.progress.frontier
@@ -116,6 +117,14 @@ class Frontiers:
         if progress.ended is None and final > ended:
             progress.ended = ended
         return final
+
+    def _stays_open(self, stream: str) -> bool:
+        """Whether rows may still come that must not be late: its source has failed, and goes on
+        where it was once it is mended."""
+        if self._state.failure(STREAM, stream) is not None:
+            return True
+        plan = self._plans.get(view_query(stream))
+        return plan is not None and any(map(self._stays_open, plan.streams))
 
     def _is_filling(self, stream: str, close: Close) -> bool:
         """Whether, at a close, a view has still to bring rows of this stream."""
@@ -143,7 +152,7 @@ class Frontiers:
             state = self._state.streams[name]
             if not idle:  # the clock alone makes no row late, only a query that went past it
                 state.watermark = max(state.watermark, mark)
-            if close is not None and state.rows:
+            if close is not None and state.rows and not self._stays_open(name):
                 state.watermark = max(state.watermark, state.max_ts + 1)
         for name, frontier in reached.items():
             if frontier == self._state.queries[name].progress.frontier:

@@ -25,8 +25,7 @@ many times fewer."""
 
 class Scheduler:
     """Chooses how far each query goes in an epoch. `is_short` says that some could go further than
-    that at once, and that further epochs are due; of an engine that has just begun that is not
-    known."""
+    that at once, and that further epochs are due; on a path that has been used before it may be."""
 
     def __init__(
         self,
@@ -40,7 +39,7 @@ class Scheduler:
         self._pace = pace
         self._settings = settings
         self._past_rows = 0.0
-        self.is_short = True
+        self.is_short = state.epoch > 0
 
     def choose(self, targets: Mapping[str, int], *, busy: bool, close: bool) -> dict[str, int]:
         """The instants up to which queries advance, at most to their targets."""

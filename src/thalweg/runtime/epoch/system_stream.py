@@ -20,6 +20,7 @@ from thalweg.plan.types import to_arrow
 from thalweg.runtime.epoch.intake import Intake
 from thalweg.runtime.epoch.report import EpochReport
 from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.failures import QUERY, STREAM
 from thalweg.runtime.state.query_state import QueryState
 from thalweg.runtime.state.stream_state import StreamState
 
@@ -73,6 +74,7 @@ class PropertyGrowth:
             yield name, "stream", "rate", grown["rows"] / seconds
         yield name, "stream", "kept_rows", sum(p.rows for p in stream.packs)
         yield name, "stream", "kept_bytes", sum(p.bytes for p in stream.packs)
+        yield name, "stream", "failing", self._fails(STREAM, name)
 
     def _of_query(self, name: str, query: QueryState) -> Iterator[Property]:
         grown = self._grown(name, query.operators.counts)
@@ -80,6 +82,7 @@ class PropertyGrowth:
         yield name, "query", "rejected", grown.get("rejected", 0)
         packs = [p for slot in query.operators.slots.values() for p in slot]
         yield name, "query", "state_bytes", sum(p.meta.bytes for p in packs)
+        yield name, "query", "failing", self._fails(QUERY, name)
         log = self._adaptation.log(name)
         yield name, "query", "switches", self._more(name, "switches", log.count)
         costs = self._adaptation.costs_of(name)
@@ -93,6 +96,9 @@ class PropertyGrowth:
                 yield entity, "predicate", kind, grown.get(f"{kind}:{text}", 0)
             if text in costs:
                 yield entity, "predicate", "cost", costs[text]
+
+    def _fails(self, kind: str, name: str) -> float:
+        return float(self._state.failure(kind, name) is not None)
 
     def _streams_growth(self, name: str, stream: StreamState) -> dict[str, int]:
         return self._grown(f"stream {name}", {t: getattr(stream, t) for t in _TALLIES})

@@ -58,6 +58,7 @@ from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.state.committer import Committer
 from thalweg.runtime.state.definitions import Definitions
 from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.failures import Failures
 from thalweg.runtime.state.outputs import Outputs
 from thalweg.runtime.state.pending_files import PendingFiles
 from thalweg.runtime.state.query_state import CONDITIONS, FILTERS
@@ -120,6 +121,7 @@ class EngineCore:
         self.committer = Committer(storage, state, self.files)
         self.outputs = Outputs(state, self.files)
         self.definitions = Definitions(state)
+        self.failures = Failures(state)
         self.planner = Planner(catalog)
         self.plans = PlanTable(catalog, self.adaptation)
         self.queries = QueryCatalog(self.planner, self.plans)
@@ -192,7 +194,7 @@ class EngineCore:
             self.system,
         )  # fmt: skip
         self.changes = Changes(self.coordinator, state, clock)
-        self.delivery = Delivery(storage, state, self.queries)
+        self.delivery = Delivery(storage, state, self.queries, self.failures)
 
     @property
     def settlers(self) -> tuple[Settler, ...]:
@@ -268,5 +270,5 @@ class EngineCore:
         control = ControlInbox(self.storage, self.state, self.committer, self.change_queue, run)
         return EpochDriver(
             self.coordinator, self.change_queue, self.frontiers, self.registry, self.delivery,
-            control, log, progress, **options,
+            control, log, progress, self.failures, **options,
         )  # fmt: skip

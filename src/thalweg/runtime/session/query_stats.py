@@ -13,6 +13,7 @@ from thalweg.runtime.results.results_reader import ResultsReader
 from thalweg.runtime.session.state_components import components
 from thalweg.runtime.sharing.window_stores import shared_windows
 from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.failures import QUERY, STREAM
 from thalweg.store.storage import Storage
 
 
@@ -36,6 +37,7 @@ class QueryStats:
         found = {
             "status": query.lifecycle.status,
             "error": query.lifecycle.error,
+            "sink_error": state.failure(QUERY, name),
             "epoch": state.epoch,
             "frontier": query.progress.frontier,
             "wakes_at": query.progress.wakes_at,
@@ -62,7 +64,7 @@ class QueryStats:
             "skew": max(marks) - min(marks) if marks else 0,
         }
 
-    def _of_stream(self, name: str) -> dict[str, int]:
+    def _of_stream(self, name: str) -> dict[str, Any]:
         stream = self._state.streams[name]
         return {
             "rows": stream.rows,
@@ -72,6 +74,7 @@ class QueryStats:
             "kept_rows": self.kept_rows(name),
             "kept_bytes": sum(p.bytes for p in stream.packs),
             "watermark": stream.watermark,
+            "error": self._state.failure(STREAM, name),
         }
 
     def _of_member(self, name: str, cohort: str) -> dict[str, Any]:

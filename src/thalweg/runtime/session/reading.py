@@ -15,6 +15,7 @@ from thalweg.runtime.results.lookup import QueryLookup
 from thalweg.runtime.session.explainer import Explainer
 from thalweg.runtime.state.definitions import Definitions
 from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.failures import QUERY, STREAM
 from thalweg.runtime.state.query_state import QueryState
 from thalweg.runtime.state.stream_definitions import VIEW
 from thalweg.statements.protocol import Language
@@ -49,20 +50,29 @@ class StateReading:
 
     def streams(self) -> Rows:
         return [
-            {"name": n, "rows": s.rows, "late": s.late, "rejected": s.rejected}
+            {
+                "name": n, "rows": s.rows, "late": s.late, "rejected": s.rejected,
+                "error": self._state.failure(STREAM, n),
+            }
             for n, s in self._state.streams.items()
-        ]
+        ]  # fmt: skip
 
     def queries(self) -> Rows:
         return [
             {
                 "name": name,
                 "status": _status(query),
+                "error": self._error(name, query),
                 "text": text,
                 "coverage": self._covered(name) if can_be_asked else None,
             }
             for name, text, query, can_be_asked in self._queries.listed()
         ]
+
+    def _error(self, name: str, query: QueryState) -> str | None:
+        """Why it has failed, or what its sinks fail with."""
+        failed = (query.lifecycle.error or "").splitlines()
+        return failed[0] if failed else self._state.failure(QUERY, name)
 
     def _covered(self, name: str) -> str | None:
         with contextlib.suppress(UnknownName):  # it was dropped meanwhile

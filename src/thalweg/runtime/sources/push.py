@@ -21,6 +21,7 @@ from thalweg.instants import Ints, instant_of
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.logical import Schema
 from thalweg.plan.types import to_arrow
+from thalweg.runtime.error_causes import told
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.sources.malformed_records import Records
 from thalweg.runtime.sources.pack_rows import IngestPlan, event_times, ingest_table
@@ -133,7 +134,7 @@ class Pusher:
         self.log = log
         self.storage = storage
         self.keys_of = keys_of
-        self.failure: Exception | None = None
+        self.failure: SourceError | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(
             target=self._run, name=f"thalweg-{given.definition.name}", daemon=True
@@ -164,7 +165,7 @@ class Pusher:
                 self._take_in(position, item)
         except Exception as error:
             self.failure = SourceError(
-                f"the source of stream {name} failed: {type(error).__name__}: {error}",
+                f"the source of stream {name} failed: {told(error)}",
                 remedy="mend it; the log holds everything given so far and a new start goes on "
                 "from there",
             )

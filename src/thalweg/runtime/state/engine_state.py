@@ -28,7 +28,8 @@ class EngineState:
     requests of other processes ended that have not been answered yet; members of cohorts are
     numbered by `next_member`. Dormant queries are not among the `queries`; `leaders` stand for
     them, by group, and those that became dormant or ceased to be since the last commit
-    are `dormant_changed`. Members that had left and are members again have their earlier
+    are `dormant_changed`. What fails around the engine now is in `failures`. Members that had left
+    and are members again have their earlier
     memberships in `returned`."""
 
     epoch: int = 0
@@ -50,6 +51,7 @@ class EngineState:
     window_stores: dict[str, WindowStore] = field(default_factory=dict)
     dormant: dict[str, QueryState] = field(default_factory=dict)
     leaders: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
     returned: dict[str, tuple[Described, ...]] = field(default_factory=dict)
     dormant_changed: set[str] = field(default_factory=set)
     on_disk: Json = field(default_factory=dict, repr=False)
@@ -91,7 +93,7 @@ class EngineState:
         if not saved:
             return EngineState()
         data = in_layout_of_today(saved)
-        data |= {name: dict(data[name]) for name in _PLAIN}
+        data |= {name: dict(data.get(name, {})) for name in _PLAIN}
         return EngineState(
             **{name: data[name] for name in (*_NUMBERS, *_PLAIN)},
             identity=data["identity"] or new_identity(),
@@ -127,6 +129,10 @@ class EngineState:
         """The queries of a kind, by name."""
         return [(n, q) for n, q in list(self.queries.items()) if q.definition.kind == kind]
 
+    def failure(self, kind: str, name: str) -> str | None:
+        """What fails now of a query's sinks or a stream's source."""
+        return self.failures.get(f"{kind}:{name}")
+
     def texts(self) -> dict[str, str]:
         """What each query says, by name."""
         both = (self.queries, self.dormant)
@@ -154,4 +160,4 @@ def _described(query: QueryState) -> Iterator[Described]:
 
 
 _NUMBERS = ("epoch", "next_seq", "clock", "incarnation", "next_member")
-_PLAIN = ("outputs", "definitions", "sources", "clocks", "controlled", "leaders")
+_PLAIN = ("outputs", "definitions", "sources", "clocks", "controlled", "leaders", "failures")

@@ -20,6 +20,7 @@ from thalweg.instants import AFTER_TIME, BEFORE_TIME
 from thalweg.plan import state_slots
 from thalweg.runtime.results.read_stable import NotThere, read_stable
 from thalweg.runtime.state.engine_state import EngineState
+from thalweg.runtime.state.failures import QUERY, STREAM
 from thalweg.runtime.state.open_path import (
     PACK_FOLDERS,
     committed_state,
@@ -70,7 +71,8 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class StreamView:
-    """`first` and `last` are the event times that the packs kept cover."""
+    """`first` and `last` are the event times that the packs kept cover; `error` is what its source
+    fails with."""
 
     name: str
     kept: Kept
@@ -81,6 +83,7 @@ class StreamView:
     late: int
     rejected: int
     rejects: Kept
+    error: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,8 @@ class SlotView:
 
 @dataclass(frozen=True, slots=True)
 class QueryView:
+    """`error` is why it has failed, or what its sinks fail with."""
+
     name: str
     text: str
     status: str
@@ -209,7 +214,7 @@ def _read(storage: Storage, found_format: int) -> PathView:
         clock=state.clock or None,
         incarnation=state.incarnation,
         owner=owner(storage),
-        streams=tuple(_stream(n, s) for n, s in state.streams.items()),
+        streams=tuple(_stream(n, s, state) for n, s in state.streams.items()),
         queries=tuple(_query(n, q, state) for n, q in state.queries.items())
         + tuple(_query(n, state.dormant_as_awake(n), state) for n in state.dormant),
         tables=tuple(TableView(n, Kept.of(ps)) for n, ps in state.tables.items()),
@@ -228,7 +233,7 @@ def _sizes(storage: Storage) -> dict[str, int]:
     return found
 
 
-def _stream(name: str, stream: StreamState) -> StreamView:
+def _stream(name: str, stream: StreamState, state: EngineState) -> StreamView:
     return StreamView(
         name,
         Kept.of(stream.packs),
@@ -239,6 +244,7 @@ def _stream(name: str, stream: StreamState) -> StreamView:
         stream.late,
         stream.rejected,
         Kept.of(PackMeta.from_json(p) for p in stream.rejects),
+        state.failure(STREAM, name),
     )
 
 
@@ -248,7 +254,9 @@ def _query(name: str, query: QueryState, state: EngineState) -> QueryView:
         name,
         query.definition.text,
         query.lifecycle.status,
-        (query.lifecycle.error.splitlines() or [""])[0] if query.lifecycle.error else None,
+        query.lifecycle.error.splitlines()[0]
+        if query.lifecycle.error
+        else state.failure(QUERY, name),
         _known(query.progress.frontier),
         query.operators.counts.get("emitted", 0),
         query.operators.counts.get("rejected", 0),
