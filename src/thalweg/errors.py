@@ -59,6 +59,10 @@ class UnknownName(BindError):
     """A stream, table, column, query, function or option that does not exist."""
 
 
+class UnknownFunction(UnknownName):
+    """No function of the name is known."""
+
+
 class AmbiguousName(BindError):
     """A column that several sources have."""
 

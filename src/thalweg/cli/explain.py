@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,58 +10,12 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from thalweg.cli.script import placed_in, read_script
-from thalweg.errors import ConfigError
-from thalweg.exec.expressions.evaluate import UserFunction
-from thalweg.exec.jobs import Job, Result
 from thalweg.features import LANGUAGE
 from thalweg.instants import format_duration
-from thalweg.plan.catalog import SourceSpec, StreamDef, TableDef
-from thalweg.plan.logical import Schema
-from thalweg.plan.types import to_arrow
-from thalweg.runtime.session.core import EngineCore
-from thalweg.runtime.session.session import Query, Session
-from thalweg.runtime.sinks.factory import PlannedSinks
-from thalweg.runtime.sources.files import inferred_table, list_files
-from thalweg.runtime.state.engine_state import EngineState
+from thalweg.plan.catalog import StreamDef, TableDef
+from thalweg.runtime.session.rehearsal import plan_session
+from thalweg.runtime.session.session import Query
 from thalweg.statements import parse
-from thalweg.store.storage import MemoryStorage
-
-
-class PlannedSources:
-    """Streams and tables by their columns alone: no rows are read."""
-
-    def __init__(self, core: EngineCore) -> None:
-        self._core = core
-
-    def create_stream(self, definition: StreamDef) -> StreamDef:
-        return self._core.streams.define(definition)
-
-    def create_table(self, name: str, fields: Schema | None, source: SourceSpec) -> TableDef:
-        if fields is not None:
-            empty = pa.schema([(f.name, to_arrow(f.type)) for f in fields]).empty_table()
-            return self._core.tables.define(name, empty, source)
-        return self._core.tables.define(name, inferred_table(source, list_files(source)), source)
-
-    def refresh_table(self, name: str) -> None:
-        """There is nothing to read again."""
-
-
-class NoExecutor:
-    """For engines that run nothing."""
-
-    def run(
-        self, batches: Sequence[Sequence[Job]], functions: Mapping[str, UserFunction]
-    ) -> list[list[Result]]:
-        raise ConfigError("this session only explains")
-
-    def aside(self, job: Job) -> Future[Result]:
-        raise ConfigError("this session only explains")
-
-
-def plan_session() -> Session:
-    """A session in which statements are checked and planned, and nothing runs."""
-    core = EngineCore(MemoryStorage(), NoExecutor(), EngineState(), sinks=PlannedSinks)
-    return Session(core, PlannedSources(core))
 
 
 def explain_script(path: Path, console: Console | None = None) -> None:

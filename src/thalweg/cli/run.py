@@ -16,17 +16,19 @@ from rich.live import Live
 
 from thalweg.cli import rows
 from thalweg.cli.errors import FAILED, INTERRUPTED, print_error, print_note
-from thalweg.cli.explain import plan_session, show
+from thalweg.cli.explain import show
 from thalweg.cli.script import placed_in, read_script
 from thalweg.errors import ConfigError, QueryFailed, SourceError
 from thalweg.features import LANGUAGE
 from thalweg.plan.catalog import REJECTS, SYSSTREAM, StreamDef
 from thalweg.runtime.epoch.coordinator import EpochReport
+from thalweg.runtime.session.rehearsal import plan_session
 from thalweg.runtime.session.session import Query
 from thalweg.runtime.sources.found_files import awaited, refuse_files
 from thalweg.runtime.state.query_state import FAILED as QUERY_FAILED
 from thalweg.spark.terminal import local_engine
 from thalweg.statements import parse
+from thalweg.store.storage import open_storage
 
 if TYPE_CHECKING:
     from thalweg.spark.engine import Engine
@@ -52,7 +54,7 @@ def run_script(path: Path, options: Options) -> int:
     script = read_script(path)
     out = Console(highlight=False)
     once = not out.is_terminal if options.once is None else options.once
-    _rehearse(script)
+    _rehearse(script, options.path)
     with local_engine(Console(stderr=True), options.master, options.path) as engine:
         with placed_in(script):
             for statement in parse(script, LANGUAGE):
@@ -62,9 +64,10 @@ def run_script(path: Path, options: Options) -> int:
         return _once(engine, options, out) if once else _live(engine, options, out)
 
 
-def _rehearse(script: str) -> None:
-    """Refuse what cannot run before Spark is started."""
-    session = plan_session()
+def _rehearse(script: str, path: str | None) -> None:
+    """Refuse what cannot run before Spark is started; a path knows streams that the script need
+    not name."""
+    session = plan_session(None if path is None else open_storage(path))
     with placed_in(script):
         for statement in parse(script, LANGUAGE):
             session.run([statement], script)

@@ -86,6 +86,8 @@ class EngineRuns:
     def _started(self, *, available_now: bool, progress: Any) -> EpochDriver:
         with self._changes.starting:  # a stream that comes meanwhile waits, and is then taken up
             self._refuse_to_start()
+            for stream in list(self._core.streams.restored.values()):
+                self._session.services.sources.create_stream(stream)
             self._session.resume()
             self._ingest.form()
             self._log.resume()

@@ -79,6 +79,8 @@ class IngestGroup:
         self.keys_of = keys_of
         self.parallelism = parallelism
         self.query: StreamingQuery | None = None
+        self.dropped: set[str] = set()
+        """Streams whose rows are wanted no longer; their places in the query stay."""
         self._not_started: Exception | None = None
         self._query_id: str | None = None
         self._ready = False
@@ -110,6 +112,10 @@ class IngestGroup:
         except Exception as error:
             self._not_started = error
         return self.query is not None
+
+    def stop(self) -> None:
+        if self.query is not None and self.query.isActive:
+            self.query.stop()
 
     @property
     def failure(self) -> Exception | None:
@@ -168,6 +174,8 @@ class IngestGroup:
         rejects: dict[str, list[Any]] = {}
         for result in results:
             for name, found in result.items():
+                if name in self.dropped:
+                    continue  # nothing refers to what was read; it is swept
                 packs.setdefault(name, []).extend(found.packs)
                 rejects.setdefault(name, []).extend(found.rejects)
         self.log.append(self.number, (query_id, batch), packs, rejects, clock, begun)
@@ -190,6 +198,8 @@ class IngestGroup:
         the same disk with the same cores, after a job's start."""
         named: dict[int, list[str]] = {}
         for row in frame.collect():
+            if self.inputs[row[TAG]].definition.name in self.dropped:
+                continue
             slot = maps[row[TAG]].columns[0][0]
             named.setdefault(row[TAG], []).append(row[slot])
 
@@ -356,6 +366,19 @@ def checkpoint_batch(spark: SparkSession, checkpoint: str) -> int:
         return -1
     names = [str(status.getPath().getName()) for status in fs.listStatus(path)]
     return max((int(n) for n in names if n.isdigit()), default=-1)
+
+
+def dropped_of(recorded: dict[str, Any]) -> frozenset[str]:
+    """The streams of a recorded group that have been dropped."""
+    return frozenset(recorded.get("dropped", ()))
+
+
+def nothing_in(spark: SparkSession, path: str) -> str:
+    """A pattern of files in a folder that has none. Spark looks at the files of the last batch
+    once more, which may lie in other folders: not under one that is named itself."""
+    folder = spark._jvm.org.apache.hadoop.fs.Path(path)
+    folder.getFileSystem(spark._jsc.hadoopConfiguration()).mkdirs(folder)
+    return f"{path}/*"
 
 
 def check_batches(number: int, logged: int, found: int) -> None:

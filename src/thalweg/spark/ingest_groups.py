@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
 from thalweg.errors import GroupMismatch, SourceError
+from thalweg.plan.catalog import SourceSpec, StreamDef
 from thalweg.runtime.error_causes import told
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.sources.push import Pusher, PushInput
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.failures import STREAM, Failures
+from thalweg.spark.file_names import file_names
 from thalweg.spark.ingest import (
     IngestGroup,
     StreamInput,
@@ -19,6 +22,8 @@ from thalweg.spark.ingest import (
     check_group,
     checkpoint_batch,
     checkpoint_id,
+    dropped_of,
+    nothing_in,
     reads_files,
 )
 from thalweg.store.packs import Key
@@ -65,24 +70,32 @@ class IngestGroups:
         left = dict(self.inputs)
         for number in sorted(int(n) for n in self._state.groups):
             recorded = self._state.groups[str(number)]
-            names = [s["stream"] for s in recorded["streams"]]
-            missing = [n for n in names if n not in left]
+            names, gone = [s["stream"] for s in recorded["streams"]], dropped_of(recorded)
+            if len(gone) == len(names):
+                continue
+            missing = [n for n in names if n not in left and n not in gone]
             if missing:
                 raise GroupMismatch(
                     f"stream {missing[0]} of ingest group {number} is not registered",
                     remedy="register the same streams as before, or use another path",
                 )
-            group = self._group(number, [left.pop(n) for n in names])
+            inputs = [self._nothing(n) if n in gone else left.pop(n) for n in names]
+            group = self._group(number, inputs)
+            group.dropped |= gone
             query_id = recorded.get("query_id") or seen.get(number)
             found = checkpoint_id(self._spark, group.checkpoint)
-            check_group(number, recorded, group.description(), query_id, found)
+            described = [
+                was if was["stream"] in gone else now
+                for was, now in zip(recorded["streams"], group.description(), strict=True)
+            ]
+            check_group(number, recorded, described, query_id, found)
             if query_id is not None:
                 logged = self._log.last_batch(query_id)
                 check_batches(number, logged, checkpoint_batch(self._spark, group.checkpoint))
             groups[number] = group
         files = [given for given in left.values() if reads_files(given)]
         others = [[given] for given in left.values() if given not in files]
-        for number, inputs in enumerate(filter(None, [files, *others]), max(groups, default=0) + 1):
+        for number, inputs in enumerate(filter(None, [files, *others]), self._next_number()):
             groups[number] = self._group(number, inputs)
             self._state.groups[str(number)] = {"streams": groups[number].description()}
         self._groups = groups
@@ -104,6 +117,44 @@ class IngestGroups:
     def _pusher(self, given: PushInput) -> Pusher:
         return Pusher(given, self._log, self._storage, self._keys_of)
 
+    def _next_number(self) -> int:
+        """One that no group has had on this path: its checkpoint may still be there."""
+        return max(map(int, self._state.groups), default=0) + 1
+
+    # -- streams that are dropped ------------------------------------------------------------
+
+    def drop(self, name: str) -> None:
+        """Read no more of a stream. In a group with others its place stays, since Spark tells the
+        sources of a query apart by their places."""
+        self.inputs.pop(name, None)
+        if self.pushes.pop(name, None) is not None:
+            for pusher in [p for p in self._pushers if p.given.definition.name == name]:
+                pusher.give_up()
+                self._pushers.remove(pusher)
+        for number, recorded in self._state.groups.items():
+            names = [s["stream"] for s in recorded["streams"]]
+            if name in names and name not in dropped_of(recorded):
+                recorded["dropped"] = [*sorted(dropped_of(recorded)), name]
+                self._drop_from(int(number), name, is_last=len(recorded["dropped"]) == len(names))
+        for source in (f"push:{name}", f"heartbeat:{name}"):
+            self._log.forget(source)
+            self._state.sources.pop(source, None)
+        self._state.dropped[name] = self._log.next_seq
+
+    def _drop_from(self, number: int, name: str, *, is_last: bool) -> None:
+        group = self._groups.get(number)
+        if group is not None:
+            group.dropped.add(name)
+            if is_last:  # its batch may be waiting for the epoch that drops it
+                threading.Thread(target=group.stop, daemon=True).start()
+                del self._groups[number]
+
+    def _nothing(self, name: str) -> StreamInput:
+        """A source without rows, in the place of a stream of files that was dropped."""
+        empty = nothing_in(self._spark, f"{self._path}/checkpoints/dropped")
+        definition = StreamDef(name, (), None, source=SourceSpec("files", empty, "parquet"))
+        return StreamInput(definition, file_names(self._spark, definition.source), True)
+
     # -- streams that are added while the engine runs ----------------------------------------
 
     def take_up(self, given: StreamInput | PushInput) -> None:
@@ -111,7 +162,7 @@ class IngestGroups:
         if isinstance(given, PushInput):
             self._to_start.append(self._pusher(given))
             return
-        number = max(self._groups, default=0) + 1
+        number = self._next_number()
         group = self._groups[number] = self._group(number, [given])
         self._state.groups[str(number)] = {"streams": group.description()}
         self._to_start.append(group)
@@ -145,8 +196,7 @@ class IngestGroups:
         for pusher in self._pushers:
             pusher.stop()
         for group in self._groups.values():
-            if group.query is not None and group.query.isActive:
-                group.query.stop()
+            group.stop()
 
     def failures(self) -> dict[str, SourceError]:
         """What the sources of streams have failed with, by stream."""

@@ -192,6 +192,10 @@ class StreamInputs:
         rows = pa.concat_tables([read_file(name, fields, source, p) for p in paths])
         return self._core.tables.define(name, rows, source)
 
+    def drop_stream(self, name: str) -> None:
+        """DROP STREAM."""
+        self._groups.drop(name)
+
     def refresh_table(self, name: str) -> None:
         """Read a table's files again: what differs is its next version."""
         catalog, tables = self._core.catalog, self._core.tables

@@ -47,5 +47,5 @@ def _parse(c: Cursor, at: int) -> Manage:
 PAUSE = StatementKind(("PAUSE",), "PAUSE [QUERY] name", _parse, ("PAUSE QUERY q",))
 RESUME = StatementKind(("RESUME",), "RESUME [QUERY] name", _parse, ("RESUME QUERY q",))
 DROP = StatementKind(
-    ("DROP",), "DROP [QUERY | VIEW | TABLE] name", _parse, ("DROP QUERY q", "DROP VIEW v")
+    ("DROP",), "DROP [QUERY | VIEW | TABLE | STREAM] name", _parse, ("DROP QUERY q", "DROP VIEW v")
 )

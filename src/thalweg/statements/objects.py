@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from thalweg.statements.protocol import ObjectKind
 
-STREAM = ObjectKind("STREAM", "STREAMS", listed=lambda on: on.streams())
+STREAM = ObjectKind(
+    "STREAM",
+    "STREAMS",
+    listed=lambda on: on.streams(),
+    drop=lambda on, name: on.streams.drop(name),
+    resume_from=lambda on, name, text: on.streams.resume_from(name, text),
+)
 QUERY = ObjectKind(
     "QUERY",
     "QUERIES",
@@ -25,6 +31,7 @@ TABLE = ObjectKind(
     "TABLES",
     listed=lambda on: on.tables(),
     drop=lambda on, name: on.tables.drop(name),
+    resume_from=lambda on, name, text: on.tables.resume_from(name, text),
 )
 ALERT = ObjectKind("ALERT", "ALERTS")
 OBJECTS = (STREAM, QUERY, TABLE, VIEW, ALERT)

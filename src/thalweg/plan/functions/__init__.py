@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thalweg.errors import UnknownName, did_you_mean
+from thalweg.errors import UnknownFunction, did_you_mean
 from thalweg.plan.expr import Expr
 from thalweg.plan.functions import conditional, maths, operators, strings, times
 from thalweg.plan.functions.casting import can_cast, cast, common_type
@@ -64,7 +64,7 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
     """
     definition = DEFINITIONS.get(ALIASES.get(name, name))
     if definition is None:
-        raise UnknownName(
+        raise UnknownFunction(
             f"there is no function {name}", remedy=did_you_mean(name, function_names())
         )
     return definition.resolver(definition.name, args)

@@ -6,6 +6,7 @@ if the engine dies before it could answer.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import partial
 from time import monotonic, time
@@ -18,6 +19,7 @@ from thalweg.runtime.state.engine_state import EngineState
 from thalweg.store.control import Request, answer, forget_answers, waiting
 from thalweg.store.storage import LocalStorage, Storage
 
+log = logging.getLogger("thalweg")
 LOOK_SECONDS = 0.2
 LOOK_SECONDS_REMOTE = 2.0
 ANSWERS_KEPT = 7 * 86_400.0
@@ -64,6 +66,7 @@ class ControlInbox:
         try:
             self._run(request.script, request.query)
         except ThalwegError as error:
+            log.warning("a request of another process is refused: %s", error.message)
             place = {"text": error.text, "line": error.line, "column": error.column}
             kind = type(error).__name__
             return {"error": kind, "message": error.message, "remedy": error.remedy, **place}

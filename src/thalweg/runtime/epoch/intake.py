@@ -46,19 +46,29 @@ class Intake:
         dirty: list[CleanTask] = []
         for entry in entries:
             for name, packs in entry.packs.items():
+                if self._is_dropped(name, entry.seq):
+                    self.files.drop(p.name for p in packs)
+                    continue
                 taken.rows += sum(p.rows for p in packs)
                 dirty += self._take_packs(name, packs, clock)
             for name, packs in entry.rejects.items():
+                if self._is_dropped(name, entry.seq):
+                    self.files.drop(p.name for p in packs)
+                    continue
                 taken.rejected += sum(p.rows for p in packs)
                 self._take_rejects(name, packs, clock)
             for name, at in entry.heartbeats.items():
-                state = self._stream(name)
-                state.heartbeat = max(state.heartbeat, at)
+                if not self._is_dropped(name, entry.seq):
+                    state = self._stream(name)
+                    state.heartbeat = max(state.heartbeat, at)
             self.state.next_seq = entry.seq + 1
             self.state.sources[entry.source[0]] = entry.source[1]
             if str(entry.group) in self.state.groups:
                 self.state.groups[str(entry.group)]["query_id"] = entry.source[0]
             self.files.drop([entry_name(entry.seq)])
+        if self.state.dropped:
+            seq, dropped = self.state.next_seq, self.state.dropped
+            self.state.dropped = {n: until for n, until in dropped.items() if until > seq}
         taken.late = self._clean(dirty, clock)
         return taken
 
@@ -74,6 +84,10 @@ class Intake:
         state = self._stream(stream)
         for pack in packs:
             self._add_pack(state, replace(pack, seq=self.state.next_seq), self.state.clock)
+
+    def _is_dropped(self, stream: str, seq: int) -> bool:
+        """Whether rows were read for a stream that has been dropped since."""
+        return seq < self.state.dropped.get(stream, 0)
 
     def _stream(self, name: str) -> StreamState:
         return self.state.streams.setdefault(name, StreamState())

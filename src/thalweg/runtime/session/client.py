@@ -22,6 +22,7 @@ from thalweg.features import LANGUAGE
 from thalweg.instants import instant_of
 from thalweg.runtime.results.read_stable import read_stable
 from thalweg.runtime.session.committed_reader import CommittedReader
+from thalweg.runtime.session.rehearsal import check_request
 from thalweg.runtime.state.open_path import owner, refuse_foreign
 from thalweg.statements import Effect, Language, parse
 from thalweg.statements.run import run_reads
@@ -93,7 +94,11 @@ class Client:
         return self._changing(self.submit(sql, name), timeout)
 
     def submit(self, script: str, name: str | None = None) -> Receipt:
-        """Write a request down without waiting for it."""
+        """Write a request down without waiting for it. If no engine runs that could refuse it, it
+        is checked before."""
+        if not self.is_running:
+            waiting = list(control.waiting(self.storage))
+            check_request(self.storage, self.language, waiting, script, name)
         return Receipt(self.storage, control.submit(self.storage, script, name))
 
     def _changing(self, receipt: Receipt, timeout: float) -> Receipt | None:

@@ -45,6 +45,7 @@ from thalweg.runtime.session.query_stats import QueryStats
 from thalweg.runtime.session.reading import StateReading
 from thalweg.runtime.session.registration import Registration
 from thalweg.runtime.session.services import EngineServices, QueryServices
+from thalweg.runtime.session.streams import Streams
 from thalweg.runtime.session.tables import Tables
 from thalweg.runtime.session.views import Views
 from thalweg.runtime.settings import Settings
@@ -234,7 +235,7 @@ class EngineCore:
         )  # fmt: skip
         self.tables = Tables(
             self.catalog, state, plans, planner, queries, self.registry, self.placement,
-            self.modes, TableVersions(self.storage, state, self.files),
+            self.modes, TableVersions(self.storage, state, self.files), self.definitions,
         )  # fmt: skip
         self.views = Views(
             self.catalog, planner, queries, self.registration, self.definitions,
@@ -247,13 +248,19 @@ class EngineCore:
         self, handle: Callable[[Registered], Any], sources: Sources | None = None
     ) -> EngineServices:
         """What statements may ask of this engine; streams and tables come from `sources`."""
+        where = sources or ProcessSources(self.streams)
+        streams = Streams(
+            self.catalog, self.state, self.definitions, self.streams, self.queries, self.files,
+            where,
+        )  # fmt: skip
         return EngineServices(
             self.language,
             self.reading,
             QueryServices(self.queries, self.placement, self.registration, self.alteration, handle),
             self.views,
             self.tables,
-            sources or ProcessSources(self.streams),
+            streams,
+            where,
             self.definitions,
             self.settings.default_idle,
         )

@@ -18,5 +18,8 @@ class ProcessSources:
     def create_table(self, name: str, fields: Schema | None, source: SourceSpec) -> TableDef:
         raise NotAvailableYet("CREATE TABLE FROM needs an Engine")
 
+    def drop_stream(self, name: str) -> None:
+        """Rows are handed over by the process itself."""
+
     def refresh_table(self, name: str) -> None:
         raise NotAvailableYet("REFRESH TABLE needs an Engine")

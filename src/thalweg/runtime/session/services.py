@@ -11,6 +11,7 @@ from thalweg.runtime.lifecycle.query_catalog import QueryCatalog, Registered
 from thalweg.runtime.session.alteration import Alteration
 from thalweg.runtime.session.reading import StateReading
 from thalweg.runtime.session.registration import Registration
+from thalweg.runtime.session.streams import Streams
 from thalweg.runtime.session.tables import Tables
 from thalweg.runtime.session.views import Views
 from thalweg.runtime.sharing.placement import Placement
@@ -62,6 +63,7 @@ class EngineServices:
     queries: QueryServices
     views: Views
     tables: Tables
+    streams: Streams
     sources: Sources
     definitions: Definitions
     default_idle: int | None

@@ -21,8 +21,10 @@ from thalweg.runtime.sources.python_arguments import (
     refuse_name,
     refuse_reserved,
 )
+from thalweg.runtime.state.definitions import Definitions
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.query_state import C
+from thalweg.runtime.state.stream_definitions import RESUMED, TABLE, described_table, read_table
 
 
 class Tables:
@@ -39,6 +41,7 @@ class Tables:
         placement: Placement,
         modes: MaterializeModes,
         versions: TableVersions,
+        definitions: Definitions,
     ) -> None:
         self._catalog = catalog
         self._state = state
@@ -49,6 +52,8 @@ class Tables:
         self._placement = placement
         self._modes = modes
         self.versions = versions
+        self._definitions = definitions
+        self._restored: set[str] = set()
 
     def define(
         self,
@@ -63,6 +68,10 @@ class Tables:
         self.versions.put(name, normalized(table, definition.fields), at)
         definition = replace(definition, changes=self.versions.changes(name))
         self._catalog.tables[name] = definition
+        self._restored.discard(name)
+        self._definitions.pop(TABLE, name)
+        if definition.source.kind in RESUMED:
+            self._definitions.put(TABLE, name, described_table(definition))
         if known is not None and known != definition:
             self._plan_again(name)
         return definition
@@ -73,7 +82,7 @@ class Tables:
         refuse_reserved(*table.column_names)
         definition = TableDef(name, arrow_fields(table.schema), source or SourceSpec("frame"))
         known = self._catalog.relation(name)
-        if known is not None and not _same_table(known, definition):
+        if known is not None and not self._is_same(known, definition):
             raise DuplicateName(
                 f"{name} is already defined differently",
                 remedy="use another name, or the same columns for a new version of the table",
@@ -88,7 +97,22 @@ class Tables:
             raise UnknownName(f"unknown table {name}", remedy=did_you_mean(name, tables))
         self._queries.refuse_while_read(name, "dropped")
         self.versions.drop(name)
+        self._definitions.pop(TABLE, name)
+        self._restored.discard(name)
         self._catalog.tables.pop(name, None)
+
+    def resume_from(self, name: str, text: str) -> None:
+        """Know a table of an earlier run, with the rows it had, until it is given again."""
+        if name in self._state.tables:
+            definition = replace(read_table(text), changes=self.versions.changes(name))
+            self._catalog.tables[name] = definition
+            self._restored.add(name)
+
+    def _is_same(self, known: object, definition: TableDef) -> bool:
+        if not isinstance(known, TableDef):
+            return False
+        source = definition.source if known.name in self._restored else known.source
+        return replace(known, changes=False, source=source) == definition
 
     def _plan_again(self, table: str) -> None:
         """A table that begins to change is read in another way: answers that were made from it at
@@ -103,7 +127,3 @@ class Tables:
             if any(leaf.relation == table and leaf.is_table for leaf in leaves):
                 bound = self._queries.bound(name)
                 self._registry.replan(name, self._planner.physical(bound), bound.options)
-
-
-def _same_table(known: object, definition: TableDef) -> bool:
-    return isinstance(known, TableDef) and replace(known, changes=False) == definition

@@ -49,6 +49,10 @@ class LogWriter:
         """The last batch of an ingest query that is in the log, -1 if there is none."""
         return self._sources.get(query_id, -1)
 
+    def forget(self, query_id: str) -> None:
+        """Nothing is read from a source any more: another of its name begins anew."""
+        self._sources.pop(query_id, None)
+
     def append(
         self,
         group: int,

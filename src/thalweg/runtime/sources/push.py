@@ -151,6 +151,10 @@ class Pusher:
     def is_active(self) -> bool:
         return self._thread.is_alive()
 
+    def give_up(self) -> None:
+        """Take nothing in any more, without waiting for the source."""
+        self._stopping.set()
+
     def stop(self) -> None:
         self._stopping.set()
         self._thread.join(timeout=5)
@@ -162,6 +166,8 @@ class Pusher:
                 if self._stopping.is_set():
                     return
                 self.log.wait_for_room()
+                if self._stopping.is_set():
+                    return
                 self._take_in(position, item)
         except Exception as error:
             self.failure = SourceError(

@@ -28,9 +28,9 @@ class EngineState:
     requests of other processes ended that have not been answered yet; members of cohorts are
     numbered by `next_member`. Dormant queries are not among the `queries`; `leaders` stand for
     them, by group, and those that became dormant or ceased to be since the last commit
-    are `dormant_changed`. What fails around the engine now is in `failures`. Members that had left
-    and are members again have their earlier
-    memberships in `returned`."""
+    are `dormant_changed`. What fails around the engine now is in `failures`. Log entries before
+    that which is `dropped` of a stream are of one that had its name. Members that had left and are
+    members again have their earlier memberships in `returned`."""
 
     epoch: int = 0
     next_seq: int = 0
@@ -52,6 +52,7 @@ class EngineState:
     dormant: dict[str, QueryState] = field(default_factory=dict)
     leaders: dict[str, str] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
+    dropped: dict[str, int] = field(default_factory=dict)
     returned: dict[str, tuple[Described, ...]] = field(default_factory=dict)
     dormant_changed: set[str] = field(default_factory=set)
     on_disk: Json = field(default_factory=dict, repr=False)
@@ -160,4 +161,13 @@ def _described(query: QueryState) -> Iterator[Described]:
 
 
 _NUMBERS = ("epoch", "next_seq", "clock", "incarnation", "next_member")
-_PLAIN = ("outputs", "definitions", "sources", "clocks", "controlled", "leaders", "failures")
+_PLAIN = (
+    "outputs",
+    "definitions",
+    "sources",
+    "clocks",
+    "controlled",
+    "leaders",
+    "failures",
+    "dropped",
+)

@@ -6,17 +6,41 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from thalweg.plan.catalog import SourceSpec, StreamDef
+from thalweg.plan.catalog import SourceSpec, StreamDef, TableDef
 from thalweg.plan.logical import Field
 from thalweg.plan.types import DataType
 
-STREAM, VIEW = "STREAM", "VIEW"
-"""Kinds of definitions."""
+STREAM, VIEW, TABLE, SOURCE = "STREAM", "VIEW", "TABLE", "SOURCE"
+"""Kinds of definitions. Where the rows of a stream come from is a definition of its own: it may
+change between runs."""
+RESUMED = ("files", "spark")
+"""Kinds of sources that a definition says everything about."""
 
 
 def described(stream: StreamDef) -> str:
     """Everything but where its rows come from, which may change between runs."""
     return json.dumps(asdict(replace(stream, source=SourceSpec("frame"))), sort_keys=True)
+
+
+def described_source(source: SourceSpec) -> str:
+    return json.dumps(asdict(source), sort_keys=True)
+
+
+def read_source(text: str) -> SourceSpec:
+    found: dict[str, Any] = json.loads(text)
+    options = tuple((str(k), v) for k, v in found.pop("options"))
+    return SourceSpec(options=options, **found)
+
+
+def described_table(table: TableDef) -> str:
+    """The columns, and where the rows were read from."""
+    return json.dumps(asdict(replace(table, changes=False)), sort_keys=True)
+
+
+def read_table(text: str) -> TableDef:
+    found: dict[str, Any] = json.loads(text)
+    fields = tuple(_field(f) for f in found["fields"])
+    return TableDef(found["name"], fields, read_source(json.dumps(found["source"])))
 
 
 def described_before(stream: StreamDef) -> str:
