@@ -98,8 +98,7 @@ FEW_KEYS = {"r": 200, "s": 200, "t": 200}
 
 
 def considered_for(query: Query) -> list[Considered]:
-    found: list[Considered] = query.stats()["adapt"]["considered"]
-    return found
+    return [Considered.from_dict(one) for one in query.stats()["adapt"]["considered"]]
 
 
 def rows_of(query: Query) -> list[str]:

@@ -245,3 +245,17 @@ def test_a_table_changes_while_the_engine_runs(spark: Any, tmp_path: Path) -> No
         wait_for(lambda: query.results().num_rows == 2)
         engine.stop()
         assert query.results().column("w").to_pylist() == ["old", "new"]
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_a_stream_from_a_single_file(spark: Any, tmp_path: Path, scheme: str) -> None:
+    (tmp_path / "one.csv").write_text("k,ts\n1,2026-01-01 00:00:00\n")
+    (tmp_path / "other.csv").write_text("k,ts\n2,2026-01-01 00:00:00\n")
+    with Engine(spark) as engine:
+        engine.sql(
+            "CREATE STREAM s (k BIGINT, ts TIMESTAMP) TIMESTAMP BY ts "
+            f"FROM FILES '{scheme}{tmp_path}/one.csv' FORMAT csv"
+        )
+        query = engine.query("SELECT k FROM s")
+        engine.run()
+        assert query.results()["k"].to_pylist() == [1]

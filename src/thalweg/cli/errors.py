@@ -9,21 +9,26 @@ from rich.console import Console
 from rich.text import Text
 
 from thalweg.errors import ConfigError, ThalwegError
-from thalweg.spark.terminal import spark_refusal
+from thalweg.spark.terminal import Terminated, spark_refusal
 
 FAILED = 1
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143
 
 
 def exit_code(error: BaseException) -> int:
     """Say what happened on stderr; the exit code. Errors of our own making are re-raised."""
     if isinstance(error, KeyboardInterrupt):
-        return INTERRUPTED
+        return interrupted(error)
     known = typed(error)
     if known is None or os.environ.get("THALWEG_TRACEBACK"):
         raise error
     print_error(known)
     return FAILED
+
+
+def interrupted(error: KeyboardInterrupt) -> int:
+    """The exit code of a run that was stopped from outside."""
+    return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
 
 
 def typed(error: BaseException) -> ThalwegError | None:

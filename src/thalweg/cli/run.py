@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.live import Live
 
 from thalweg.cli import rows
-from thalweg.cli.errors import FAILED, INTERRUPTED, print_error, print_note
+from thalweg.cli.errors import FAILED, interrupted, print_error, print_note
 from thalweg.cli.explain import show
 from thalweg.cli.script import placed_in, read_script
 from thalweg.errors import ConfigError, QueryFailed, SourceError
@@ -25,7 +25,9 @@ from thalweg.runtime.epoch.coordinator import EpochReport
 from thalweg.runtime.session.rehearsal import plan_session
 from thalweg.runtime.session.session import Query
 from thalweg.runtime.sources.found_files import awaited, refuse_files
+from thalweg.runtime.state.internal_names import kind_of_output
 from thalweg.runtime.state.query_state import FAILED as QUERY_FAILED
+from thalweg.runtime.state.query_state import FILTERS
 from thalweg.spark.terminal import local_engine
 from thalweg.statements import parse
 from thalweg.store.storage import open_storage
@@ -100,6 +102,7 @@ def _check_source(stream: StreamDef) -> None:
 def _once(engine: Engine, options: Options, out: Console) -> int:
     tally = Tally(engine, 0)
     failed: SourceError | None = None
+    before = engine.core.state.epoch
     with Console(stderr=True).status("Reading ...") as status:
 
         def progress(report: EpochReport) -> None:
@@ -110,18 +113,19 @@ def _once(engine: Engine, options: Options, out: Console) -> int:
             engine.run(progress, final=options.final)
         except SourceError as error:  # the others have been read to their end
             failed = error
-    code = _print_results(engine, options, out)
+    code = _print_results(engine, options, out, before)
     if failed is None:
         return code
     print_error(failed)
     return FAILED
 
 
-def _print_results(engine: Engine, options: Options, out: Console) -> int:
+def _print_results(engine: Engine, options: Options, out: Console, before: int) -> int:
+    """What queries have emitted after an epoch: in this run."""
     code = 0
     for query in engine.queries.values():
         try:
-            found = query.results()
+            found = query.results(before)
         except QueryFailed as error:
             print_error(error)
             code = FAILED
@@ -169,6 +173,7 @@ class Tally:
         self.results: dict[str, int] = dict.fromkeys(engine.queries, 0)
         self.newest: dict[str, pa.Table] = {}
         self._keep = newest
+        self._shown: dict[str, int] = {}
         self.lock = threading.Lock()
 
     def epoch(self, report: EpochReport) -> None:
@@ -177,12 +182,28 @@ class Tally:
             self.rows += report.rows_in
             self.epochs += 1
             self.late += report.late
-            for name, count in report.rows_out.items():
-                self.results[name] = self.results.get(name, 0) + count
         for name, packs in report.outputs.items():
-            if packs:
+            if packs and name in self.engine.queries:
                 query = self.engine.queries[name]
-                self.arrived(query, query.output(packs))
+                self._came(query, query.output(packs))
+            elif packs and kind_of_output(name) == FILTERS:
+                self._of_members(report)
+
+    def _of_members(self, report: EpochReport) -> None:
+        """Output of queries that share a filter lies together."""
+        for name, query in self.engine.queries.items():
+            shown = self._shown.get(name, report.epoch - 1)
+            if report.outputs.get(name) or shown >= report.epoch:
+                continue
+            self._shown[name] = query.stats()["epoch"]
+            output = query.results(shown)
+            if output.num_rows:
+                self._came(query, output)
+
+    def _came(self, query: Query, output: pa.Table) -> None:
+        with self.lock:
+            self.results[query.name] = self.results.get(query.name, 0) + output.num_rows
+        self.arrived(query, output)
 
     def arrived(self, query: Query, output: pa.Table) -> None:
         """An epoch's output of one query."""
@@ -210,7 +231,6 @@ def _live(engine: Engine, options: Options, out: Console) -> int:
     screen = out.is_terminal and not options.json
     tally = Tally(engine, min(options.show, NEWEST)) if screen else Printer(engine, options, out)
     engine.start(tally.epoch)
-    code = INTERRUPTED
     try:
         if screen:
             with Live(console=out, auto_refresh=False) as live:
@@ -221,7 +241,8 @@ def _live(engine: Engine, options: Options, out: Console) -> int:
             while _going(engine):
                 time.sleep(REDRAW_SECONDS)
         code = FAILED
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
+        code = interrupted(error)
         print("stopping ...", file=sys.stderr)
     _stop(engine)
     if screen:

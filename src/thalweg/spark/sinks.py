@@ -13,14 +13,12 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from thalweg.errors import ConfigError
 from thalweg.plan.bound_query import SinkSpec
 from thalweg.runtime.sinks.factory import ProcessSinks
+from thalweg.runtime.sinks.guarantees import FILE_FORMATS, guarantee_of
 from thalweg.runtime.sinks.sinks import Sink
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.store.storage import Storage
-
-FILE_FORMATS = ("parquet", "orc", "json", "csv", "avro", "text")
 
 
 @dataclass(slots=True)
@@ -32,17 +30,7 @@ class SparkSink:
     guarantee: str = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.spec.target in FILE_FORMATS:
-            if "path" not in self._options():
-                raise ConfigError(
-                    f"INTO SPARK '{self.spec.target}' needs a path",
-                    remedy="add OPTIONS (path = '/where/to')",
-                )
-            self.guarantee = "exactly once: a folder per epoch, replaced if written again"
-        elif self.spec.target == "delta":
-            self.guarantee = "exactly once: Delta ignores an epoch it has"
-        else:
-            self.guarantee = f"at least once: {self.spec.target} cannot tell a repeated epoch"
+        self.guarantee = guarantee_of(self.spec)
 
     def _options(self) -> dict[str, Any]:
         return {k: str(v).lower() if isinstance(v, bool) else v for k, v in self.spec.options}

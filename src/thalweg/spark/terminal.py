@@ -101,9 +101,19 @@ def spark_refusal(error: BaseException) -> SourceError | None:
     )
 
 
+class Terminated(KeyboardInterrupt):
+    """The process is asked to end (SIGTERM), as service managers do."""
+
+
 def _own_interrupts() -> None:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, _terminate)
+
+
+def _terminate(number: int, frame: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends at once
+    raise Terminated
 
 
 def _close_quietly(engine: Engine) -> None:

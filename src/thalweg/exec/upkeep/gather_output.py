@@ -15,6 +15,7 @@ from thalweg.exec.expressions.evaluate import UserFunction
 from thalweg.store.packs import TIME, PackCache, PackMeta, fresh_name, write_pack
 
 EPOCH = "__epoch"
+LAST_EPOCH = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def rows_of(storage: Readable, packs: Sequence[PackMeta]) -> pa.Table:
     return table
 
 
-def of_epochs(table: pa.Table, first: int, last: int) -> pa.Table:
+def of_epochs(table: pa.Table, first: int, last: int = LAST_EPOCH) -> pa.Table:
     """Rows of the output of these epochs, if they have been compacted with others."""
     if EPOCH not in table.column_names:
         return table

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg.instants import BEFORE_TIME
-from thalweg.runtime.state.output_keys import keys_of
+from thalweg.runtime.state.output_keys import keys_of, last_epoch_of
 from thalweg.runtime.state.query_state import Described
 from thalweg.store.manifest import State
 from thalweg.store.packs import PackMeta
@@ -74,10 +74,12 @@ class CommittedState:
         found = self.json.get("queries", {}).get(name)
         return None if found is None else CommittedQuery(found, found["frontier"], found["behind"])
 
-    def output(self, owner: str) -> list[list[PackMeta]]:
-        """Output of an owner, in the order of epochs."""
+    def output(self, owner: str, after: int = 0) -> list[list[PackMeta]]:
+        """Output of an owner, in the order of epochs; packs in which some is of an epoch after
+        that one."""
         outputs = self.json.get("outputs", {})
-        return [metas(outputs[key]) for key in keys_of(outputs, owner)]
+        keys = keys_of(outputs, owner)
+        return [metas(outputs[key]) for key in keys if last_epoch_of(key) > after]
 
     def table(self, name: str) -> list[PackMeta]:
         return metas(self.json["tables"][name])

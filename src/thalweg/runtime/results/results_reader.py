@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from thalweg.errors import ConfigError
 from thalweg.exec.shared_filters.member_sets import wanted_by
-from thalweg.exec.upkeep.gather_output import Readable, rows_of
+from thalweg.exec.upkeep.gather_output import Readable, of_epochs, rows_of
 from thalweg.instants import format_instant
 from thalweg.plan.logical import EmitKind
 from thalweg.runtime.planner import output_schema
@@ -36,11 +36,11 @@ class ResultsReader:
         self._committed = committed
         self._queries = queries
 
-    def results(self, name: str) -> pa.Table:
-        """Everything a query has emitted and that is still kept."""
+    def results(self, name: str, after: int = 0) -> pa.Table:
+        """Everything a query has emitted, in epochs after that one, and that is still kept."""
         for commit in self._commits():
             with commit:
-                return self._results(commit, name)
+                return self._results(commit, name, after)
         raise AssertionError
 
     def answer(self, name: str, at: int | None = None) -> Answer:
@@ -75,11 +75,12 @@ class ResultsReader:
 
     # -- from one commit ---------------------------------------------------------------------
 
-    def _results(self, commit: NewestCommit, name: str) -> pa.Table:
+    def _results(self, commit: NewestCommit, name: str, after: int = 0) -> pa.Table:
         schema = output_schema(self._queries.bound(name))
         memberships = self._queries.memberships(name)
-        parts = [_as_member(commit, one, schema) for one in memberships]
-        parts.append([output_table(commit, schema, packs) for packs in commit.state.output(name)])
+        parts = [_as_member(commit, one, schema, after) for one in memberships]
+        own = commit.state.output(name, after)
+        parts.append([output_table(commit, schema, packs, after) for packs in own])
         whole = pa.concat_tables([schema.empty_table(), *(t for part in parts for t in part)])
         # a query that left its cohort and came back has put out in turns
         return whole.sort_by([(TIME, "ascending")]) if len(memberships) > 1 else whole
@@ -133,19 +134,24 @@ def answer_before(
     return answer
 
 
-def output_table(files: Readable, schema: pa.Schema, packs: Sequence[PackMeta]) -> pa.Table:
+def output_table(
+    files: Readable, schema: pa.Schema, packs: Sequence[PackMeta], after: int = 0
+) -> pa.Table:
     """The output of an epoch, or of several that have been gathered, in time order."""
-    return with_times(rows_of(files, packs)).select(schema.names).cast(schema)
+    found = of_epochs(rows_of(files, packs), after + 1)
+    return with_times(found).select(schema.names).cast(schema)
 
 
-def _as_member(commit: NewestCommit, membership: Membership, schema: pa.Schema) -> list[pa.Table]:
+def _as_member(
+    commit: NewestCommit, membership: Membership, schema: pa.Schema, after: int
+) -> list[pa.Table]:
     """What a query got together with others."""
     number, about, columns = membership
     tables = []
-    for packs in commit.state.output(members_output(FILTERS, about)):
+    for packs in commit.state.output(members_output(FILTERS, about), after):
         found = []
         for pack in packs:
-            table = commit.read_table(pack.name)
+            table = of_epochs(commit.read_table(pack.name), after + 1)
             rows = wanted_by(table, number)
             if len(rows):
                 found.append(table.select([*{c for _, c in columns}, TIME]).take(pa.array(rows)))

@@ -14,6 +14,7 @@ from thalweg.plan.explain import explain
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.planner import Planner
 from thalweg.runtime.results.lookup import QueryLookup
+from thalweg.runtime.sinks.guarantees import guarantee_of
 from thalweg.statements import CreateQuery, SelectStatement, parse
 
 
@@ -44,7 +45,10 @@ class Explainer:
     def text(self, text: str) -> str:
         """A SELECT or CREATE QUERY that is not registered."""
         bound = self._planner.bind(_select_text(text))
-        return self._explained(bound, self._planner.physical(bound))
+        explained = self._explained(bound, self._planner.physical(bound))
+        if bound.sink is None:
+            return explained
+        return f"{explained}\noutput: {bound.sink} ({guarantee_of(bound.sink)})"
 
     def adaptation(self, name: str) -> str:
         """A registered query, with what was learned and changed while it ran."""

@@ -56,9 +56,9 @@ class QueryCommands:
     def status(self, name: str) -> str:
         return self._core.lookup.state(name).lifecycle.status
 
-    def results(self, name: str) -> pa.Table:
+    def results(self, name: str, after: int) -> pa.Table:
         self._core.invocations.refuse_without_output(name)
-        return self._core.results.results(name)
+        return self._core.results.results(name, after)
 
     def output(self, query: Registered, packs: Sequence[PackMeta]) -> pa.Table:
         return output_table(self._core.storage, self.schema(query), packs)

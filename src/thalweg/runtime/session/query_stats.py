@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import math
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
 from typing import Any
+
+import numpy as np
 
 from thalweg.adapt.adaptation import Adaptation
 from thalweg.plan.bounded_state import verdict
@@ -15,6 +20,21 @@ from thalweg.runtime.sharing.window_stores import shared_windows
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.failures import QUERY, STREAM
 from thalweg.store.storage import Storage
+
+
+def plain(value: Any) -> Any:
+    """The same in types that JSON has; what is no finite number is None."""
+    if hasattr(value, "to_dict"):
+        return plain(value.to_dict())
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value))
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset, deque)):
+        return [plain(v) for v in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class QueryStats:
@@ -59,7 +79,7 @@ class QueryStats:
             "bound": list(verdict(bound.root).bounds),
             "approximate_since": query.limits.approximate_since,
             "counts": dict(query.operators.counts),
-            "adapt": self._adaptation.report(name),
+            "adapt": plain(self._adaptation.report(name)),
             "streams": streams,
             "skew": max(marks) - min(marks) if marks else 0,
         }

@@ -10,6 +10,7 @@ import pyarrow as pa
 from thalweg.errors import NotAvailableYet
 from thalweg.plan.bound_query import SinkSpec
 from thalweg.runtime.results.results_reader import answer_before
+from thalweg.runtime.sinks.guarantees import guarantee_of
 from thalweg.runtime.sinks.sinks import ConsoleSink, FilesSink, FunctionSink, Sink, TableSink
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.store.storage import Storage
@@ -45,5 +46,5 @@ class PlannedSinks:
 
     def make(self, query: str, spec: SinkSpec, schema: pa.Schema) -> Sink:
         if spec.kind == "spark":
-            return FunctionSink(lambda _: None, "depends on the format, see the guide")
+            return FunctionSink(lambda _: None, guarantee_of(spec))
         return self._others.make(query, spec, schema)

@@ -22,6 +22,7 @@ import pyarrow.parquet
 from thalweg.exec.relations.emit import SIGN
 from thalweg.plan.bound_query import SinkSpec
 from thalweg.runtime.results.current_answer import Answer
+from thalweg.runtime.sinks.guarantees import CALLBACK, guarantee_of
 from thalweg.store.file_names import file_name_of
 from thalweg.store.packs import TIME
 
@@ -39,7 +40,7 @@ class FunctionSink:
     """A callback in this process."""
 
     function: Callable[[pa.Table], object]
-    guarantee: str = "at least once: after a crash the last epoch may come again"
+    guarantee: str = CALLBACK
 
     def write(self, epoch: int, output: pa.Table) -> None:
         self.function(output)
@@ -50,7 +51,7 @@ class ConsoleSink:
     """Rows as lines of text on standard output."""
 
     query: str
-    guarantee: str = "at least once: after a crash the last epoch may be printed again"
+    guarantee: str = guarantee_of(SinkSpec("console"))
 
     def write(self, epoch: int, output: pa.Table) -> None:
         for row in output.to_pylist():
@@ -67,7 +68,7 @@ class FilesSink:
     query: str
     spec: SinkSpec
     identity: str
-    guarantee: str = "exactly once: one file per epoch, there as a whole or not at all"
+    guarantee: str = guarantee_of(SinkSpec("files"))
 
     def write(self, epoch: int, output: pa.Table) -> None:
         name = f"{file_name_of(self.query)}-{self.identity}-{epoch:012d}"
@@ -81,7 +82,7 @@ class TableSink:
     query: str
     spec: SinkSpec
     answer_before: Callable[[int], Answer]
-    guarantee: str = "exactly once: one file with the answer after the last epoch"
+    guarantee: str = guarantee_of(SinkSpec("table"))
     _answer: Answer | None = None
     _epoch: int = -1
 

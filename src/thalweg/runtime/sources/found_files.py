@@ -39,8 +39,19 @@ def pattern_of(spec: SourceSpec) -> str:
     return given.get("glob", PATTERNS[str(spec.format)])
 
 
+def is_single_file(spec: SourceSpec) -> bool:
+    """Whether the source is one file, which is read once, whatever its name."""
+    try:
+        fs, root = fsspec.core.url_to_fs(spec.target)
+        return bool(fs.isfile(root))
+    except (ImportError, ValueError, OSError):  # no driver here for such paths
+        return False
+
+
 def find(spec: SourceSpec) -> FoundFiles | None:
     """The files there are now; None where this process cannot tell."""
+    if is_single_file(spec):
+        return FoundFiles((str(fsspec.core.url_to_fs(spec.target)[1]),), (), True)
     pattern = pattern_of(spec)
     if any(c in pattern + spec.target for c in _ONLY_HADOOP_KNOWS):
         return None
