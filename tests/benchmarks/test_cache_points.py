@@ -7,12 +7,16 @@ import pytest
 from caches.bench_caches import spectrum
 from caches.workloads import point
 
+POINTS = {"D1": 0.75, "D4": 0.55, "D7": 0.5}
+"""The part of the operations without subresults that the others need at most."""
 
-@pytest.mark.parametrize("name", ["D1", "D4", "D7"])
+
+@pytest.mark.parametrize("name", POINTS)
 def test_subresults_save_operations(name: str) -> None:
-    """The best tree, the best prefix caches and the best caches of all need fewer operations than
-    no subresults at all, and any caches no more than the best tree (streamon #38)."""
-    found = spectrum(point(name, 24, 7, 5))
-    without = found["M"].per_row
-    assert max(found[kind].per_row for kind in "XPG") <= 1.02 * without
-    assert found["G"].per_row <= 1.1 * found["X"].per_row
+    """The best tree, the best prefix caches and the best caches of all need far fewer operations
+    than no subresults at all; caches no more than the best tree, and least is gained where windows
+    share most values (streamon #38)."""
+    found = {kind: outcome.per_row for kind, outcome in spectrum(point(name, 24, 7, 5)).items()}
+    for kind in "XPG":
+        assert found[kind] <= POINTS[name] * found["M"], (kind, found)
+    assert found["G"] <= found["P"] <= 1.1 * found["X"]

@@ -147,11 +147,6 @@ CACHE_QUOTA = 6
 """Global caches are considered only as long as there are fewer candidates than this."""
 EXHAUSTIVE_CANDIDATES = 20
 """Up to so many candidates the best set of caches is searched for; beyond, it is approximated."""
-DISTINCT_RUN = 1_000
-"""Keys after which the count of distinct keys restarts. A run begins as if the cache were empty, so
-short ones overestimate the misses of recurring keys."""
-DISTINCT_BITS = 8
-"""Bits per key of such a run."""
 NEW_KEY_BITS = 1 << 17
 """Bits by which the keys of a cache's look-ups are remembered."""
 JOIN_SHARE, JOIN_ROWS = 0.01, 64

@@ -143,6 +143,56 @@ def test_rows_in_the_same_cells_are_matched_once() -> None:
     assert len(matches.queries) == matches.begin[-1]
 
 
+def steps(index: PredicateIndex, columns: Columns, rows: int) -> int:
+    """What the index does for some rows: it finds the cells of each, and for each kind of row tests
+    the queries of its blocks and intersects words of bits."""
+    cells = {name: index.cells_of(name).of(*columns[name]) for name in index.columns}
+    _, kinds = index_module._kinds(cells, rows)
+    number = len(next(iter(kinds.values())))
+    done = rows * len(index.columns)
+    for blocks in index._narrow:
+        for size in range(len(blocks._sizes) - 1):
+            block = blocks._sizes[size] + (kinds[blocks.column] >> size)
+            block = block[block < blocks._sizes[size + 1] - 1]
+            done += int((blocks._starts[block + 1] - blocks._starts[block]).sum())
+    return done + number * len(index._wide._runs) * -(-len(index._wide.queries) // 64)
+
+
+def evaluations(queries: Sequence[Sequence[Factor]], columns: Columns, rows: int) -> int:
+    """Comparisons if every query asks every row itself, up to the first factor that is false."""
+    asked = 0
+    for query in queries:
+        left = np.ones(rows, np.bool_)
+        for factor in query:
+            asked += int(left.sum())
+            left &= ASK[factor.operator](columns[factor.column][0], factor.constant)
+    return asked
+
+
+def interval(rng: np.random.Generator, column: str, width: int, domain: int) -> list[Factor]:
+    low = int(rng.integers(0, domain - width))
+    return [Factor(column, ">", low), Factor(column, "<", low + width)]
+
+
+@pytest.mark.parametrize(("width", "least"), [(3, 100), (60, 30)], ids=["narrow", "wide"])
+def test_the_index_gains_the_more_the_more_queries_there_are(width: int, least: int) -> None:
+    """priorart PS-12, in counts: against asking each, over intervals of two columns; at 4,096
+    queries far more than the five times of the note, and more than at 128."""
+    rng = np.random.default_rng(width)
+    rows, domain = 1_000, 256
+    columns: Columns = {n: (rng.integers(0, domain, rows), None) for n in "ab"}
+    gains = {}
+    for count in (16, 128, 4_096):
+        queries = [
+            [f for column in "ab" for f in interval(rng, column, width, domain)]
+            for _ in range(count)
+        ]
+        index = PredicateIndex.of(queries, {"a": np.int64, "b": np.int64})
+        gains[count] = evaluations(queries, columns, rows) / steps(index, columns, rows)
+    assert gains[16] < gains[128] < gains[4_096]
+    assert gains[4_096] > least
+
+
 def test_kinds_in_several_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sets of bits are made for some kinds of rows at a time."""
     rng = np.random.default_rng(4)

@@ -157,13 +157,17 @@ def test_aggregates_of_one_condition_share_a_tree(buckets: int) -> None:
 
 def test_the_work_of_an_invocation_is_what_the_mode_says() -> None:
     """priorart PS-12, in counts: under none all rows in the window are fetched and asked, the more
-    the more predicates there are; under p those of the answer are fetched; under c none."""
+    the more predicates there are; under p those of the answer are fetched, and not what others let
+    through; under c none."""
     done: dict[str, dict[int, int]] = {}
     for predicates in (1, 2, 4):
         made = runner()
         asked = ["v > 40", "v < 230", "k > 0", "x < 0.8"][:predicates]
         text = f"SELECT k, v FROM s [RANGE 2047 MICROSECONDS] WHERE {' AND '.join(asked)}"
         queries = [made.query(f"{text} WITH (materialize = '{m}')", m) for m in MODES[:3]]
+        others = "SELECT v FROM s [RANGE 2047 MICROSECONDS] WHERE v > {} WITH (materialize = 'p')"
+        for i in range(4):
+            made.query(others.format(i), f"other{i}")
         for since in range(0, 4096, 512):
             made.feed({"s": rows(since, since + 512)})
         counts = made.core.answers.fetching.counts
