@@ -82,7 +82,8 @@ class Query:
         return self._commands.status(self.name)
 
     def results(self) -> pa.Table:
-        """Everything emitted so far: the columns, `__ts`, and `__sign` for relations."""
+        """What was emitted and is still kept (see `results_retain`), in the order of time: the
+        columns, `__ts`, and `__sign` for relations."""
         return self._commands.results(self.name)
 
     def output(self, packs: Sequence[PackMeta]) -> pa.Table:
