@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import re
 
 import numpy as np
@@ -95,6 +97,13 @@ def test_what_is_compared_is_of_the_same_epochs() -> None:
 
 
 # -- words and units ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", ["instants", "adapt.planlog", "adapt.estimates"])
+def test_examples_of_amounts_run(module: str) -> None:
+    failed, tried = doctest.testmod(importlib.import_module(f"thalweg.{module}"))
+    assert tried
+    assert not failed
 
 
 def test_the_log_gives_times_units() -> None:

@@ -30,6 +30,9 @@ ORDERS = "orders"
 _LOG = "log"
 _SHOWN = 5
 NOTHING = "adaptive: nothing (it takes two predicates on the same rows, or a join of three)"
+UNKNOWN_HERE = (
+    "adaptive: not known here (it is known to the engine in which the query runs by itself)"
+)
 WORDS = {
     "→": "a → b: first a, then b",
     "profiled": "profiled rows: they are asked everything, so that orders can be compared",
@@ -168,6 +171,8 @@ class Adaptation:
     def explain(self, name: str) -> str:
         """EXPLAIN ADAPT: what is watched, what was learned, which plans were considered and chosen,
         and what each change saved or cost."""
+        if name not in self.queries:
+            return UNKNOWN_HERE
         loops, log = self._loops(name), self.log(name)
         if not loops:
             return NOTHING
