@@ -392,7 +392,7 @@ def test_messages_and_explain_know_them() -> None:
         runner.query("SELECT k FROM s1 [NOTHING]", "q")
     text = runner.explain("SELECT k FROM s1 [RANGE 6 SECONDS] OFTEN 2")
     assert "rows of relation 0 that are there 2 times or more" in text
-    assert "routing: by s1.k over 256 buckets" in text
+    assert "routing: by s1.k, in 256 shares" in text
     with pytest.raises(UnboundedState, match="OFTEN over all of s1 keeps every row"):
         runner.query("SELECT k FROM s1 OFTEN 2", "endless")
     assert "s1: [PARTITION BY s1.k FRESH 3 s]" in runner.explain(CASES["window"])

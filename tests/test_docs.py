@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -66,23 +65,33 @@ def test_marked_examples_run(text: str) -> None:
     assert query.results().num_rows > 0
 
 
-@pytest.mark.parametrize("text", blocks(GUIDE, "python run"))
-def test_marked_python_runs(text: str) -> None:
-    made = runner()
-    found: dict[str, Any] = {"engine": made}
-    exec(text, found)
-    made.run()
-    assert made.queries
-    assert all(q.status == "running" and q.results().num_rows for q in made.queries.values())
-    shown = blocks(GUIDE.split("## The same in Python")[1], "sql")[0]
-    assert found["spikes"].sql() == shown.strip()
-
-
 def test_examples_of_errors_reject_rows() -> None:
     made = runner()
     query = made.query("SELECT sym, 100 / qty AS share FROM trades WHERE price > 0")
     made.run()
     assert query.stats()["rejected"] == 1
+
+
+def test_every_word_of_stats_is_explained() -> None:
+    """Of a query by itself, of a join, and of filters that run as one."""
+    made = runner()
+    join = "SELECT ISTREAM t.sym FROM trades [NOW] t, quotes [RANGE 1 MINUTE] q WHERE t.sym = q.sym"
+    queries = [made.query(join)]
+    shared = "SELECT sym FROM trades WHERE price > {} WITH (share = 'on')"
+    queries += [made.query(shared.format(n)) for n in range(2)]
+    queries.append(made.query("SELECT sym FROM trades WHERE price > 100 AND qty > 1"))
+    made.run()
+    stats = [q.stats() for q in queries]
+    keys = {k for s in stats for k in s}
+    keys |= {k for s in stats for one in s["streams"].values() for k in one}
+    keys |= {
+        k for s in stats for k in s.get("adapt", ()) if k in ("so_far", "considered", "switches")
+    }
+    assert {"shared", "bound"} <= keys
+    told = GUIDE.split("## What a query keeps")[1].split("![evaluations")[0]
+    assert keys - set(re.findall(r"`(\w+)`", told)) == set()
+    counts = {k.partition(":")[0] for s in stats for k in s["counts"]}
+    assert set(re.findall(r"`(\w+):\w`", told)) <= counts
 
 
 def test_function_list_is_complete() -> None:

@@ -83,7 +83,7 @@ def test_an_engine_is_refused_with_the_remedy(python: Path) -> None:
 
 
 def test_scripts_are_explained(python: Path, tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("k,word\n1,one\n")
+    (tmp_path / "t.csv").write_text("k,word,ts\n1,one,2026-01-01\n")
     script = tmp_path / "script.sql"
     script.write_text(SCRIPT.format(tmp_path))
     done = said(python, "-m", "thalweg", "explain", str(script))
@@ -92,7 +92,7 @@ def test_scripts_are_explained(python: Path, tmp_path: Path) -> None:
 
 
 def test_commands_that_need_it_say_so(python: Path, tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("k,word\n1,one\n")
+    (tmp_path / "t.csv").write_text("k,word,ts\n1,one,2026-01-01\n")
     script = tmp_path / "script.sql"
     script.write_text(SCRIPT.format(tmp_path))
     done = said(python, "-m", "thalweg", "run", "--once", str(script))

@@ -25,6 +25,23 @@ def format_duration(micros: int) -> str:
     return f"{micros} µs"
 
 
+def format_seconds(seconds: float) -> str:
+    """A measured or estimated time, to three digits, in the unit that reads best.
+
+    >>> format_seconds(3.341e-09), format_seconds(0.0145), format_seconds(-2), format_seconds(0)
+    ('3.34 ns', '14.5 ms', '-2 s', '0 s')
+    >>> format_seconds(9.996e-07), format_seconds(12345)
+    ('1 µs', '12,345 s')
+    """
+    if abs(seconds) >= 1_000:
+        return f"{seconds:,.0f} s"
+    rounded = float(f"{seconds:.3g}")
+    for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if not rounded or abs(rounded) >= size:
+            return f"{rounded / size:.3g} {unit}"
+    return f"{rounded / 1e-9:.3g} ns"
+
+
 def format_instant(micros: int) -> str:
     moment = _EPOCH + timedelta(microseconds=micros)
     return f"'{moment.replace(tzinfo=None).isoformat(' ')}'"

@@ -57,7 +57,7 @@ def test_explain_needs_no_spark(
     shown = capsys.readouterr().out
     assert "stream trades  (sym STRING, price DOUBLE, ts TIMESTAMP)  time ts, lateness 1 s" in shown
     assert "table companies  sym STRING, sector STRING" in shown
-    assert "routing: by t.sym over 256 buckets" in shown
+    assert "routing: by t.sym, in 256 shares" in shown
     assert "state: bounded (t: [RANGE 10 s])" in shown
 
 

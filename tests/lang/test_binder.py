@@ -7,7 +7,14 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from thalweg.errors import BindError, DuplicateName, NotAvailableYet, ThalwegError, UnboundedState
+from thalweg.errors import (
+    BindError,
+    ConfigError,
+    DuplicateName,
+    NotAvailableYet,
+    ThalwegError,
+    UnboundedState,
+)
 from thalweg.lang.binding.binder import bind
 from thalweg.lang.parsing.parser import parse_query
 from thalweg.plan.bound_query import BoundQuery, QueryOptions
@@ -306,7 +313,6 @@ LATER_STATEMENTS = (
     "EXPLAIN ESTIMATE SELECT a FROM s",
     "EXPLAIN BOUND SELECT a FROM s",
     "EXPLAIN ANALYZE q",
-    "EXPLAIN ADAPT SELECT a FROM s",
 )
 
 
@@ -317,6 +323,15 @@ def test_later_statements_are_refused_by_name(text: str) -> None:
     runner.sql("CREATE QUERY q AS SELECT a FROM s")
     with pytest.raises(NotAvailableYet, match="not available yet"):
         runner.sql(text)
+
+
+def test_what_was_learned_is_told_of_a_registered_query() -> None:
+    """A text has learned nothing; that is no feature that is yet to come."""
+    runner = Runner()
+    runner.sql("CREATE STREAM s (a INT, ts TIMESTAMP) TIMESTAMP BY ts")
+    with pytest.raises(ConfigError, match="has learned") as refusal:
+        runner.sql("EXPLAIN ADAPT SELECT a FROM s")
+    assert "give its name" in str(refusal.value.remedy)
 
 
 def test_a_refused_query_leaves_nothing_behind() -> None:

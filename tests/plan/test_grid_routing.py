@@ -146,7 +146,10 @@ def test_explain_shows_what_a_grid_costs() -> None:
     runner = _runner()
     shown = runner.session.explain(CHAIN)
     runner.close()
-    assert "routing: a grid by (a.k, b.k) x (b.m, c.m), replication 1.33 on 2 tasks" in shown
+    assert (
+        "routing: a grid by (a.k, b.k) x (b.m, c.m); on average a row goes to 1.33 of 2 tasks"
+        in shown
+    )
 
 
 # -- shapes ---------------------------------------------------------------------------------

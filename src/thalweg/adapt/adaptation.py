@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from thalweg.adapt.balance import sentence
 from thalweg.adapt.constants import CACHE_BYTES
 from thalweg.adapt.kinds import WATCH_KINDS
 from thalweg.adapt.loop import Loop
@@ -28,6 +29,19 @@ ORDERS = "orders"
 """The key under which version 0.1 stored the orders of a query, by position."""
 _LOG = "log"
 _SHOWN = 5
+NOTHING = "adaptive: nothing (it takes two predicates on the same rows, or a join of three)"
+UNKNOWN_HERE = (
+    "adaptive: not known here (it is known to the engine in which the query runs by itself)"
+)
+WORDS = {
+    "→": "a → b: first a, then b",
+    "profiled": "profiled rows: they are asked everything, so that orders can be compared",
+    "drops per cost": "drops per cost: rows dropped per second of work",
+    "Δ": "Δs: the rows that enter and leave the window on s",
+    "⋈": "s⋈t: what a join of s and t gives",
+    "upkeep": "upkeep: what keeping it up to date takes",
+}
+"""What is not plain by itself, explained at the end of EXPLAIN ADAPT where it occurs."""
 
 
 @dataclass(slots=True)
@@ -150,22 +164,27 @@ class Adaptation:
         found: dict[str, Any] = {kind.name: [] for kind in self._kinds}
         for kind, _, loop in self._loops(name):
             found[kind] += loop.watch.report(loop.seen)
-        log = self.log(name)
-        return {"switches": log.count, "considered": list(log.considered), **found}
+        log, balance = self.log(name), sentence(r for rows in found.values() for r in rows)
+        told = {"switches": log.count, "considered": list(log.considered)}
+        return {"so_far": balance, **told, **found}
 
     def explain(self, name: str) -> str:
         """EXPLAIN ADAPT: what is watched, what was learned, which plans were considered and chosen,
         and what each change saved or cost."""
+        if name not in self.queries:
+            return UNKNOWN_HERE
         loops, log = self._loops(name), self.log(name)
         if not loops:
-            return "adaptive: nothing (no conjunction of two or more predicates, no join of three)"
-        lines = [line for _, _, loop in loops for line in loop.watch.lines(loop.seen)]
+            return NOTHING
+        lines = [f"so far: {self.report(name)['so_far']}"]
+        lines += [line for _, _, loop in loops for line in loop.watch.lines(loop.seen)]
         lines.append(f"switches: {log.count}")
         lines += [f"  {switch}" for switch in list(log)[-_SHOWN:]]
         if log.considered:
             lines.append("considered:")
             lines += [f"  {found}" for found in list(log.considered)[-_SHOWN:]]
-        return "\n".join(lines)
+        text = "\n".join(lines)
+        return "\n".join([text, "words:", *(f"  {w}" for sign, w in WORDS.items() if sign in text)])
 
     def _loops(self, name: str) -> list[tuple[str, str, Loop[Any]]]:
         watched = self.queries.get(name)

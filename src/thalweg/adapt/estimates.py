@@ -20,6 +20,15 @@ class Estimate:
     count: int
     margin: float
 
+    @property
+    def percent(self) -> str:
+        """A share and its margin.
+
+        >>> share(50, 100).percent
+        '50 % ± 9.8 %'
+        """
+        return f"{100 * self.value:.3g} % ± {100 * self.margin:.2g} %"
+
     def __str__(self) -> str:
         return f"{self.value:.4g} ± {self.margin:.2g} ({self.count})"
 

@@ -70,7 +70,7 @@ class Loop(Generic[Choice]):
     def _noticed(self, key: Key, before: Estimate, now: Estimate) -> None:
         """Handle a change of a statistic that the Profiler announces."""
         about = " ".join(key[len(self.seen.scope) :])
-        self._news.append(f"{about}: {before.value:.3g} → {now.value:.3g}")
+        self._news.append(f"{about} went from {before.value:.3g} to {now.value:.3g}")
         if self.watch.noticed(key, before, now):
             self._start_over()
 
@@ -103,6 +103,7 @@ class Loop(Generic[Choice]):
             switch.before or 0.0, 0,
         )  # fmt: skip
         back = Switch.because(why, epoch, watch.subject, switch.new, watch.shown(watch.choice))
+        back.unit = watch.row_unit
         back.outcome = KEPT
         self.log.add(back)
         return True
@@ -131,7 +132,8 @@ class Loop(Generic[Choice]):
         shown = [self.watch.shown(c.choice) for c in (present, *others)]
         plans = tuple(zip(shown, [before, *costs], strict=True))
         reasons = ", ".join(filter(None, [why, *self._news]))
-        self.log.consider(Considered(epoch, self.watch.subject, reasons, plans, outcome))
+        about = epoch, self.watch.subject, reasons, plans, outcome, self.watch.cost_unit
+        self.log.consider(Considered(*about))
         self._news = []
         if chosen is None:
             self.watch.refuse()
@@ -161,6 +163,7 @@ class Loop(Generic[Choice]):
         self._log(switch)
 
     def _log(self, switch: Switch) -> None:
+        switch.unit = self.watch.row_unit
         self.log.add(switch)
         if self.log.transients[switch.pair]:
             self.watch.unsettled()

@@ -8,7 +8,10 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from thalweg.adapt.constants import CONSIDERED_LATELY, LOG_KEPT, LOG_LENGTH, TRANSIENT_EPOCHS
+from thalweg.instants import format_seconds
 
+ROW_SECONDS, ROW_UNITS, EPOCH_SECONDS = "s a row", "units a row", "s an epoch"
+"""Units of costs; times are shown in the unit that reads best."""
 PENDING, KEPT, REVERTED = "pending", "kept", "reverted"
 SWITCHED = "switched"
 
@@ -49,6 +52,8 @@ class Switch:
     before: float | None = None
     after: float | None = None
     outcome: str = PENDING
+    unit: str = ROW_SECONDS
+    """The unit of `before` and `after`."""
 
     @staticmethod
     def because(
@@ -58,6 +63,19 @@ class Switch:
             epoch, subject, old, new, why.statistic, why.incumbent, why.challenger, why.had,
             why.has, why.evidence,
         )  # fmt: skip
+
+    @property
+    def why(self) -> str:
+        """The reason in words."""
+        if not self.had and not self.has:
+            return self.statistic
+        if self.statistic.startswith("drops"):
+            times = f"{self.has / self.had:.3g} times as many as" if self.had else "some,"
+            found = f"{self.challenger} {times} {self.incumbent}" + ("" if self.had else " none")
+            return f"{self.statistic}: {found} (estimate from {self.evidence:,} profiled rows)"
+        new, old = (amount(value, self.unit) for value in (self.has, self.had))
+        found = f"{self.statistic}: {self.challenger} {new}, {self.incumbent} {old}"
+        return found + (f" (estimate from {self.evidence:,} rows)" if self.evidence else "")
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -87,13 +105,13 @@ class Switch:
         return Switch(**known)
 
     def __str__(self) -> str:
-        ratios = f"{self.challenger} {self.has:.4g}, {self.incumbent} {self.had:.4g}"
         costs = ""
         if self.before is not None and self.after is not None:
-            costs = f"; measured {self.before:.3g} → {self.after:.3g} per row"
+            before, after = (amount(value, self.unit) for value in (self.before, self.after))
+            costs = f"; measured {before} before, {after} after"
         return (
-            f"epoch {self.epoch}: {' → '.join(self.new)} instead of {' → '.join(self.old)} "
-            f"({self.statistic}: {ratios}, {self.evidence} profiled rows){costs}; {self.outcome}"
+            f"epoch {self.epoch}: {' → '.join(self.new)} instead of {' → '.join(self.old)}; "
+            f"{self.why}{costs}; {self.outcome}"
         )
 
 
@@ -107,6 +125,7 @@ class Considered:
     why: str
     plans: tuple[tuple[tuple[str, ...], float | None], ...]
     outcome: str
+    unit: str = ROW_SECONDS
 
     def to_dict(self) -> dict[str, Any]:
         plans = [[list(plan), cost] for plan, cost in self.plans]
@@ -119,11 +138,23 @@ class Considered:
 
     def __str__(self) -> str:
         shown = (
-            " → ".join(plan) + ("" if cost is None else f" {cost:.3g}") for plan, cost in self.plans
+            " → ".join(plan) + ("" if cost is None else f" at {amount(cost, self.unit)}")
+            for plan, cost in self.plans
         )
-        return (
-            f"epoch {self.epoch}, {self.subject}: {self.why}; {' | '.join(shown)}: {self.outcome}"
+        plans = " | ".join(shown) + (
+            " (estimate)" if any(c is not None for _, c in self.plans) else ""
         )
+        return f"epoch {self.epoch}, {self.subject}: {self.why}; {plans}: {self.outcome}"
+
+
+def amount(cost: float, unit: str) -> str:
+    """A cost in words.
+
+    >>> amount(2.5e-07, ROW_SECONDS), amount(2.0, ROW_UNITS)
+    ('250 ns a row', '2 units a row')
+    """
+    seconds, _, per = unit.partition(" ")
+    return f"{format_seconds(cost)} {per}" if seconds == "s" else f"{cost:.3g} {unit}"
 
 
 class PlanLog:

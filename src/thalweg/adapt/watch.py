@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from thalweg.adapt.estimates import Estimate
 from thalweg.adapt.operation_costs import JoinCosts
-from thalweg.adapt.planlog import Reason, Switch
+from thalweg.adapt.planlog import ROW_SECONDS, Reason, Switch
 from thalweg.adapt.profiler import Key, Profiler, Statistic
 from thalweg.adapt.trial import Trial
 from thalweg.exec.tactics import AnyTactic, Subject
@@ -42,6 +42,10 @@ class Watch(ABC, Generic[Choice]):
     """The part of the cost per row below which nothing is changed."""
     ban = 0
     """Portions for which a choice that did not pay is not tried again."""
+    cost_unit = ROW_SECONDS
+    """The unit of `cost`."""
+    row_unit = ROW_SECONDS
+    """The unit in which trials measure the cost of a row."""
 
     def __init__(self, what: Subject | None, subject: str, trial: Trial[Choice]) -> None:
         self.what = what
@@ -136,7 +140,8 @@ class Watch(ABC, Generic[Choice]):
         """Restore a stored choice, unless it belongs to another text."""
 
     def report(self, profiler: WatchProfiler) -> list[dict[str, Any]]:
-        """Counters and estimates, for `Query.stats()`."""
+        """Counters and estimates, for `Query.stats()`; under `balance` what adapting has saved so
+        far, where that is known."""
         return []
 
     def lines(self, profiler: WatchProfiler) -> list[str]:

@@ -13,6 +13,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from thalweg.cli.sizes import plural
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -63,7 +65,7 @@ def cell(value: Any) -> str:
 def result_table(name: str, found: pa.Table, most: int) -> Table:
     """The newest rows of a query."""
     shown = found.slice(max(0, found.num_rows - most))
-    count = f"{found.num_rows:,} rows"
+    count = plural(found.num_rows, "row")
     if shown.num_rows < found.num_rows:
         count += f", the newest {shown.num_rows}"
     table = Table(
@@ -104,7 +106,7 @@ def summary(engine: Engine) -> str:
         streams |= query.stats()["streams"]
     parts = []
     for name, state in streams.items():
-        text = f"{name}: {state['rows']:,} rows"
+        text = f"{name}: {plural(state['rows'], 'row')}"
         text += f", {state['late']:,} late" if state["late"] else ""
         text += f", {state['rejected']:,} rejected" if state["rejected"] else ""
         parts.append(text)

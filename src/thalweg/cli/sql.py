@@ -22,6 +22,11 @@ def send(path: str, script: str, as_json: bool, console: Console | None = None) 
         console.print("no engine runs here: written down for the next one", style="yellow")
     elif isinstance(made, pa.Table) and as_json:
         rows.print_json("", made)
+    elif isinstance(made, pa.Table) and not made.num_columns:
+        console.print("none")
+    elif isinstance(made, pa.Table) and made.column_names == ["plan"]:
+        for plan in made.column("plan").to_pylist():  # a cell would cut it
+            console.print(plan, soft_wrap=True)
     elif isinstance(made, pa.Table):
         console.print(rows.result_table(_title(made), made, MOST_ROWS))
     elif isinstance(made, str):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from thalweg.plan.bounded_state import Verdict
 from thalweg.plan.grid_routing import replication, shape
 from thalweg.plan.leaf import Leaf
+from thalweg.plan.logical import EmitKind
 from thalweg.plan.physical import QueryPlan, RoutingKind
 from thalweg.plan.relations.block import listed
 
@@ -69,19 +70,21 @@ def _routing(plan: QueryPlan) -> str:
     routing = plan.routing
     axes = [
         ", ".join(
-            f"{leaf.alias}.{c}"
-            for leaf, columns in zip(plan.leaves, axis, strict=True)
-            for c in columns
+            dict.fromkeys(
+                f"{leaf.alias}.{c}"
+                for leaf, columns in zip(plan.leaves, axis, strict=True)
+                for c in columns
+            )
         )
         for axis in routing.axes
     ]
     if routing.kind is RoutingKind.KEYS:
-        return f"routing: by {axes[0]} over 256 buckets, replication 1"
+        return f"routing: by {axes[0]}, in 256 shares over the tasks; each row goes to one task"
     if routing.kind is RoutingKind.CUBE:
-        return f"routing: a grid by {' x '.join(f'({axis})' for axis in axes)}, {_replicated(plan)}"
+        return f"routing: a grid by {' x '.join(f'({axis})' for axis in axes)}; {_replicated(plan)}"
     if routing.kind is RoutingKind.ANY:
-        return "routing: any split, replication 1"
-    return f"routing: one bucket ({routing.reason})"
+        return "routing: each row goes to one task, whichever"
+    return f"routing: all rows go to one task ({routing.reason})"
 
 
 def _replicated(plan: QueryPlan) -> str:
@@ -90,8 +93,8 @@ def _replicated(plan: QueryPlan) -> str:
     for tasks in (2, 8, 32):
         sizes = shape(plan.routing, plan.stream_leaves, tasks)
         copies = replication(plan.routing, plan.stream_leaves, sizes)
-        shown.append(f"{copies:.3g} on {tasks} tasks ({' x '.join(map(str, sizes))})")
-    return f"replication {', '.join(shown)}"
+        shown.append(f"{copies:.3g} of {tasks} tasks ({' x '.join(map(str, sizes))})")
+    return f"on average a row goes to {', '.join(shown)}"
 
 
 def _order(plan: QueryPlan) -> list[str]:
@@ -103,7 +106,9 @@ def _order(plan: QueryPlan) -> list[str]:
 def _netting(plan: QueryPlan) -> str:
     if plan.needs_netting:
         return "netting: equal results that appear and vanish at one instant cancel"
-    return "netting: not needed"
+    if plan.kind is EmitKind.RSTREAM:
+        return "netting: not needed (RSTREAM emits answers, not changes)"
+    return "netting: not needed (no equal results appear and vanish at one instant)"
 
 
 def _verdict(verdict: Verdict) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from thalweg.errors import NotAvailableYet
+from thalweg.errors import ConfigError, NotAvailableYet
 from thalweg.lang.parsing.cursor import Cursor
 from thalweg.statements.create_query import (
     CreateQuery,
@@ -30,6 +30,11 @@ class Explain:
         inner = self.statement
         if self.mode == "ADAPT" and isinstance(inner, str):
             return on.explain_adaptation(inner)
+        if self.mode == "ADAPT":
+            raise ConfigError(
+                "EXPLAIN ADAPT tells what a query has learned while it ran",
+                remedy="register it, and give its name",
+            )
         if self.mode is not None:
             raise NotAvailableYet(f"EXPLAIN {self.mode} is not available yet")
         return on.explain(inner) if isinstance(inner, str) else on.explain_text(inner.text)

@@ -4,21 +4,23 @@ that a pipeline probes."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
+from thalweg.adapt.balance import Balance
 from thalweg.adapt.constants import BAN_SLICES, LEAST_ALPHA, TRANSIENT_ALPHA
 from thalweg.adapt.filters.catalog import make_ordering, usual_settings
 from thalweg.adapt.filters.hindsight import Hindsight, Memory
 from thalweg.adapt.filters.ordering import Fork, Order, Ordering, Reorder, Settings
 from thalweg.adapt.filters.static import greedy_order
 from thalweg.adapt.filters.trial import OrderTrial
-from thalweg.adapt.planlog import Reason, Switch
+from thalweg.adapt.planlog import ROW_UNITS, Reason, Switch, amount
 from thalweg.adapt.profiler import Key, Statistic
 from thalweg.adapt.watch import Candidate, Known, Watch, WatchKind, WatchProfiler
 from thalweg.exec.tactics import Observation, Subject
+from thalweg.instants import format_seconds
 from thalweg.plan.bound_query import QueryOptions
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.predicate_order import Ordered, orderable, reordered
@@ -33,6 +35,8 @@ class OrderWatch(Watch[Order]):
     tasks decide with which order the next epoch begins."""
 
     ban = BAN_SLICES
+    work = "filter time"
+    """The work that the order is for."""
 
     def __init__(
         self, what: Subject, subject: str, title: str, texts: tuple[str, ...], ordering: Ordering
@@ -44,7 +48,9 @@ class OrderWatch(Watch[Order]):
         self.memory = Memory(len(texts))
         self.texts = texts
         self.seconds = 0.0
-        """Seconds spent on adapting, without profiling."""
+        """Seconds spent on the rows, without profiling."""
+        if ordering.settings.injected is not None:
+            self.cost_unit = self.row_unit = ROW_UNITS
         self._alpha = ordering.settings.alpha
 
     def name_of(self, number: int) -> str:
@@ -72,7 +78,7 @@ class OrderWatch(Watch[Order]):
         """Selectivities as measured by execution: each at its place in the order."""
         if not seen:
             return
-        self.memory.end_epoch()
+        self.memory.end_epoch(self.ordering.overhead.bookkeeping)
         asked = np.sum([o.evaluated for o in seen], axis=0)
         left = np.zeros(len(self.texts), np.int64)
         for one in seen:
@@ -141,6 +147,14 @@ class OrderWatch(Watch[Order]):
         """The cost that the best static order would have had."""
         return self.memory.judged(self.ordering.costs.per_row, self.ordering.guards)
 
+    def _balance(self, found: Hindsight | None) -> dict[str, Any] | None:
+        """What adapting has saved, where costs are times."""
+        if found is None or self.ordering.settings.injected is not None:
+            return None
+        bookkeeping = self.memory.bookkeeping
+        saved = (found.text - found.adaptive) * found.rows - bookkeeping
+        return asdict(Balance(self.work, self.memory.seconds + bookkeeping, saved))
+
     def _forced(self, reorder: Reorder) -> Switch:
         """A change of order that a new guard forces."""
         why, shown = _reason(self.texts, reorder), (reorder.old, reorder.new)
@@ -170,32 +184,39 @@ class OrderWatch(Watch[Order]):
                 },
                 "return_on_adapting": None if hindsight is None else hindsight.gain,
                 "best_static_order": best,
+                "balance": self._balance(hindsight),
             }
         ]
 
     def lines(self, profiler: WatchProfiler) -> list[str]:
         ordering = self.ordering
-        rate = f"{ordering.rate:.2%} of the rows profiled"
+        rate = f"{ordering.rate:.2%} of the rows are profiled now".replace("%", " %")
         lines = [f"adaptive: {self.title} by {ordering.name}, {rate}"]
-        unit = "" if ordering.settings.injected is not None else " s"
         for number in self.choice:
             passing = profiler.estimate((self.name_of(number), SELECTIVITY))
-            shown = f"passes {passing} of the rows it is asked (estimate)"
-            cost = f"{ordering.costs.per_row[number]:.3g}{unit} a row"
+            known = f"passes {passing.percent} of the rows it is asked, "
+            known = known if passing.count else "new, "
+            behind = f"takes {amount(ordering.costs.per_row[number], self.row_unit)}"
+            behind += (
+                f" (estimates from {passing.count:,} rows)" if passing.count else " (estimate)"
+            )
             guards = ", ".join(self.texts[g] for g in sorted(ordering.guards[number]))
-            behind = f", behind {guards}" if guards else ""
-            shown = shown if passing.count else "new"
-            lines.append(f"  {self.texts[number]}: {shown}, {cost}{behind}")
+            behind += f", behind {guards}" if guards else ""
+            lines.append(f"  {self.texts[number]}: {known}{behind}")
         spent = ordering.overhead
+        parts = (spent.profile, spent.window, spent.matrix, spent.repair)
+        profile, window, matrix, repair = map(format_seconds, parts)
         lines.append(
-            f"  overhead: profile {spent.profile:.3g} s ({spent.extra} evaluations), window "
-            f"{spent.window:.3g} s, matrix {spent.matrix:.3g} s, repair {spent.repair:.3g} s"
+            f"  overhead (measured): profiling {profile} ({spent.extra:,} more evaluations), "
+            f"keeping the profile {window}, counting drops {matrix}, choosing orders {repair}"
         )
         hindsight = self.hindsight()
         if hindsight is not None:
             best = " → ".join(self.shown(hindsight.order))
-            gain = f"{hindsight.gain:.3f} (estimate; best static order: {best})"
-            lines.append(f"  return on adapting: {gain}")
+            lines.append(
+                f"  return on adapting: {hindsight.gain:.3f} (estimate: the time of the best order "
+                f"that never changes, {best}, by the time taken)"
+            )
         return lines
 
     def _costs(self) -> dict[str, float]:

@@ -33,7 +33,7 @@ from thalweg.adapt.joins.selection import select
 from thalweg.adapt.joins.statistics import JoinStatistics, Upkeep
 from thalweg.adapt.joins.trial import Caches, CacheTrial
 from thalweg.adapt.operation_costs import UNITS, JoinCosts
-from thalweg.adapt.planlog import Reason, Switch
+from thalweg.adapt.planlog import EPOCH_SECONDS, ROW_UNITS, Reason, Switch, amount
 from thalweg.adapt.profiler import Key, Statistic
 from thalweg.adapt.watch import Candidate, Known, Watch, WatchKind, WatchProfiler
 from thalweg.exec.tactics import JoinOf, JoinSeen, JoinTactic
@@ -69,6 +69,7 @@ class CacheWatch(Watch[Caches]):
     cache is used unless the join then costs at most the part `gain` of its cost without."""
 
     ban = CACHE_EPOCHS
+    cost_unit = EPOCH_SECONDS
 
     def __init__(
         self,
@@ -82,6 +83,8 @@ class CacheWatch(Watch[Caches]):
         self.relation = relation
         self.gain = gain
         self.costs = costs or calibrated()
+        if self.costs is UNITS:
+            self.cost_unit, self.row_unit = "units an epoch", ROW_UNITS
         self.pool = PagePool[Shared](memory // CACHE_PAGE, CACHE_PAGE)
         self._plan = plan
         self._block = plan.block(relation)
@@ -286,14 +289,14 @@ class CacheWatch(Watch[Caches]):
         found = self.described()
         if not found:
             return ["adaptive: no subresult that pipelines in this order could cache"]
-        unit = "" if self.costs is UNITS else " s"
-        used = self.pool.pages - self.pool.free
-        lines = [f"adaptive: caches, {used} of {self.pool.pages} pages"]
+        used, pages = self.pool.pages - self.pool.free, self.pool.pages
+        lines = [f"adaptive: caches, {used} of {pages} pages of {CACHE_PAGE >> 10} KiB in use"]
         for c in found:
-            figures = "not yet known"
+            figures = "saving not known yet"
             if c.saves is not None and c.upkeep is not None:
-                saves, cost = f"saves {c.saves:.3g}{unit}", f"upkeep {c.upkeep:.3g}{unit} an epoch"
-                figures = f"{saves}, {cost} (estimate)"
+                verb = "saves" if c.state is State.USED else "would save"
+                saves, cost = (amount(f, self.cost_unit) for f in (c.saves, c.upkeep))
+                figures = f"{verb} {saves}, upkeep {cost} (estimates)"
             lines.append(f"  {c.name}: {c.state.value}, {figures}")
         return lines
 

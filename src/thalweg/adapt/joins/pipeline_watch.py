@@ -26,6 +26,8 @@ from thalweg.plan.physical import QueryPlan
 class PipelineWatch(OrderWatch):
     """The order of one pipeline."""
 
+    work = "the look-up time of joins"
+
     def __init__(self, plan: QueryPlan, which: PipelineOf, ordering: Ordering) -> None:
         block = plan.block(which.relation)
         self.which = which

@@ -142,8 +142,11 @@ class Block(Relation):
         if self.top:
             lines.append(f"  judge {listed(self.top)}  (may raise: asked of whole results)")
         if any(p.probes for p in self.pipelines):
-            lines += ["  join"] + [f"    {_pipeline(self, p)}" for p in self.pipelines]
+            lines += [JOIN] + [f"    {_pipeline(self, p)}" for p in self.pipelines]
         return lines + [line for leaf in self.leaves for line in show.leaf(leaf)]
+
+
+JOIN = "  join (Δ: rows that enter or leave a window, looked up in the others from left to right)"
 
 
 def blocks_of(relations: Iterable[Relation]) -> Iterator[tuple[int, Block]]:

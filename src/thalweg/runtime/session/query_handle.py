@@ -82,8 +82,9 @@ class Query:
         return self._commands.status(self.name)
 
     def results(self, after_epoch: int = 0) -> pa.Table:
-        """Everything emitted so far: the columns, `__ts`, and `__sign` for relations; or only what
-        was emitted in later epochs (`stats()["epoch"]` is the last one)."""
+        """What was emitted and is still kept (see `results_retain`), in the order of time: the
+        columns, `__ts`, and `__sign` for relations. With `after_epoch` only what was emitted in
+        later epochs (`stats()["epoch"]` is the last one)."""
         return self._commands.results(self.name, after_epoch)
 
     def output(self, packs: Sequence[PackMeta]) -> pa.Table:
