@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pyarrow as pa
 import pytest
 
@@ -233,7 +235,7 @@ def test_nearest_name() -> None:
     assert nearest("PRISE", ["price", "qty"]) == "price"
     assert nearest("zzz", ["price", "qty"]) is None
     assert did_you_mean("zzz", ["price", "qty"]) == "known: price, qty"
-    assert did_you_mean("zzz", []) is None
+    assert did_you_mean("zzz", []) == "there is none yet"
 
 
 def test_every_refusal_is_one_exception() -> None:
@@ -241,3 +243,65 @@ def test_every_refusal_is_one_exception() -> None:
 
     found = [e for e in vars(errors).values() if isinstance(e, type)]
     assert all(issubclass(e, ThalwegError) for e in found if issubclass(e, Exception))
+
+
+def test_no_refusal_can_be_made_without_a_remedy() -> None:
+    with pytest.raises(TypeError):
+        ThalwegError("no")  # type: ignore[call-arg]
+
+
+def test_a_refusal_is_the_same_after_pickling() -> None:
+    error = UnknownName("unknown column a", remedy="did you mean b?").at("SELECT a", 1, 8)
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again)) == (UnknownName, str(error))
+
+
+@pytest.mark.parametrize(
+    ("marked", "words"),
+    [
+        ("SHOW STREAMS; ^DROP QUERY nope", "unknown query nope"),
+        ("SHOW STREAMS; ^EXPLAIN ANALYZE nope", "not available yet"),
+        ("SHOW STREAMS; ^REFRESH TABLE companies", "needs an Engine"),
+        ("SHOW STREAMS; ^CREATE VIEW trades AS SELECT sym FROM quotes", "already defined"),
+        ("SHOW STREAMS; ^CREATE QUERY __q AS SELECT sym FROM quotes", "reserved"),
+        ("SELECT 'a' AS a FROM trades WHERE sym = ^'it", "is not closed"),
+        ("SELECT sym FROM trades ^/* all of them", "is not closed"),
+        ("SELECT '/*', \"--\" AS a, ^`b FROM trades", "is not closed"),
+    ],
+)  # fmt: skip
+def test_every_statement_has_a_place(runner: Runner, marked: str, words: str) -> None:
+    column = marked.index("^") + 1
+    with pytest.raises(ThalwegError) as caught:
+        runner.sql(marked.replace("^", "", 1))
+    assert words in str(caught.value)
+    assert at(caught.value) == (1, column), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("marked", "words"),
+    [
+        ("SELECT sym FROM trades WHERE qty BETWEEN 1^", "the expression is not complete"),
+        ("SELECT CAST(sym ^INT) FROM trades", "expected AS after CAST, found 'INT'"),
+        ("SELECT CASE WHEN TRUE THEN 1 ^FROM trades", "END after CASE"),
+        ("SELECT abs(qty ^FROM trades", "expected ), found 'FROM'"),
+        ("SELECT sym FROM trades WHERE qty > 1 ^OFFSET 2", "LIMIT n keeps"),
+        ("SELECT sym FROM trades WHERE qty > 1 ^QUALIFY 1 = 1", "put the SELECT into FROM (...)"),
+        ("SELECT sym FROM trades WHERE ^sym ILIKE 'a'", "sym ILIKE 'a' is not an expression"),
+        ("SELECT ^CAST(qty AS VARCHAR(3)) FROM trades", "unknown type VARCHAR(3)"),
+        ("SELECT CAST(qty AS ^DECIMAL(-1)) FROM trades", "expected a TYPE after AS"),
+        ("SELECT ^CAST(qty AS DECIMAL(5, 2, 1)) FROM trades", "unknown type DECIMAL(5, 2, 1)"),
+        ("SELECT sym FROM trades WHERE ^qty  +  1", "qty + 1 is BIGINT"),
+        ("SELECT RSTREAM sym FROM trades ORDER BY ^CASE WHEN TRUE THEN 1 END", "CASE WHEN TRUE"),
+        ("^SELECT sym FROM trades WITH (share = true)", "option share cannot be true"),
+        ("^SELECT sym FROM trades WITH (profile = 'x')", "not 'x'"),
+    ],
+)  # fmt: skip
+def test_refusals_speak_of_the_text_and_not_of_the_parser(
+    runner: Runner, marked: str, words: str
+) -> None:
+    column = marked.index("^") + 1
+    error = refusal(runner, marked.replace("^", "", 1))
+    assert words in str(error), str(error)
+    assert at(error) == (1, column), str(error)
+    assert "→" in str(error)
+    assert not {"<class", "sqlglot", "Required keyword", "True", "None"} & set(str(error).split())

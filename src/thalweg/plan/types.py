@@ -117,10 +117,13 @@ _NAMES = {
 }
 
 
+DECIMALS = ("DECIMAL", "NUMERIC", "DEC")
+
+
 def type_named(name: str, precision: int = 10, scale: int = 0) -> DataType | None:
     """The type a SQL name stands for, None if there is none."""
     upper = name.upper()
-    if upper in ("DECIMAL", "NUMERIC", "DEC"):
+    if upper in DECIMALS:
         return decimal(precision, scale)
     return _NAMES.get(upper)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -23,7 +24,7 @@ from thalweg.lang.binding.over import FUNCTIONS as OVER_FUNCTIONS
 from thalweg.lang.binding.over import Over
 from thalweg.lang.binding.visible import Visible
 from thalweg.lang.durations import to_micros
-from thalweg.lang.parsing.cursor import offset_of, place
+from thalweg.lang.parsing.places import offset_of, place, shown
 from thalweg.lang.syntax import exp
 from thalweg.plan import functions
 from thalweg.plan.catalog import Catalog
@@ -42,6 +43,10 @@ from thalweg.plan.types import (
 )
 
 _LATER_FUNCTIONS = ("rank", "dense_rank")
+KNOWN_TYPES = (
+    "BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p, s), STRING, BINARY, DATE "
+    "or TIMESTAMP"
+)
 
 _BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -88,6 +93,10 @@ class Scope:
     def fail(self, error: ThalwegError, node: exp.Expr | int | None) -> NoReturn:
         raise self.place(error, node)
 
+    def shown(self, node: exp.Expr) -> str:
+        """An expression as the user wrote it."""
+        return shown(node, self.text) or "this"
+
     # -- expressions -------------------------------------------------------------------------
 
     def bind(self, node: exp.Expr, *, aggregates: bool = False) -> Expr:
@@ -97,12 +106,20 @@ class Scope:
         except ThalwegError as error:
             raise self.place(error, node) from None
         except RecursionError:
-            raise BindError("the expression is nested too deeply", remedy="flatten it") from None
+            raise self.place(
+                BindError("the expression is nested too deeply", remedy="flatten it"), node
+            ) from None
 
     def condition(self, node: exp.Expr, *, aggregates: bool = False) -> Expr:
         bound = self.bind(node, aggregates=aggregates)
         if bound.type not in (BOOLEAN, NULL):
-            self.fail(TypeMismatch(f"a condition must be BOOLEAN, {bound} is {bound.type}"), node)
+            self.fail(
+                TypeMismatch(
+                    f"a condition must be BOOLEAN, {self.shown(node)} is {bound.type}",
+                    remedy="compare it with something, such as x <> 0, or x IS NOT NULL",
+                ),
+                node,
+            )
         return bound if bound.type == BOOLEAN else functions.cast(bound, BOOLEAN)
 
     def _bind(self, node: exp.Expr, agg: bool) -> Expr:
@@ -125,13 +142,23 @@ class Scope:
             return self._call(node, _UNARY[kind], [node.this], agg)
         rule = _RULES.get(kind)
         if rule is None:
-            self.fail(BindError(f"{_sql(node)} is not an expression of the language"), node)
+            self.fail(
+                BindError(
+                    f"{self.shown(node)} is not an expression of the language",
+                    remedy="docs/language.md lists the operators and functions",
+                ),
+                node,
+            )
         return rule(self, node, agg)
 
     def _refuse_later(self, node: exp.Expr) -> None:
         if "within" in node.meta:
             self.fail(
-                NotAvailableYet("approximate aggregates (WITHIN) are not available yet"), node
+                NotAvailableYet(
+                    "approximate aggregates (WITHIN) are not available yet",
+                    remedy="leave WITHIN out: the aggregate is exact",
+                ),
+                node,
             )
 
     def _call(self, node: exp.Expr, name: str, args: list[exp.Expr], agg: bool) -> Expr:
@@ -146,7 +173,13 @@ class Scope:
     def column(self, node: exp.Column) -> Expr:
         table, name = node.table, node.name
         if isinstance(node.this, exp.Star):
-            self.fail(BindError("* is only allowed as an item of SELECT"), node)
+            self.fail(
+                BindError(
+                    "* is only allowed as an item of SELECT",
+                    remedy="name a column; of aggregates, count(*) takes it",
+                ),
+                node,
+            )
         if table:
             source = self.source_named(table, node)
             found = [f for f in source.fields if _bare(f.name).lower() == name.lower()]
@@ -201,7 +234,13 @@ class Scope:
                 node,
             )
         if name in LATER or name in _LATER_FUNCTIONS:
-            self.fail(NotAvailableYet(f"{name}() is not available yet"), node)
+            self.fail(
+                NotAvailableYet(
+                    f"{name}() is not available yet",
+                    remedy="docs/language.md lists the aggregates and functions that there are",
+                ),
+                node,
+            )
         user = next((f for f in self.catalog.functions.values() if f.name.lower() == name), None)
         if user is not None:
             args = tuple(self._bind(a, agg) for a in node.expressions)
@@ -217,7 +256,11 @@ class Scope:
     ) -> tuple[Expr, ...]:
         if len(args) != len(types):
             self.fail(
-                TypeMismatch(f"{name}() takes {len(types)} arguments, {len(args)} given"), node
+                TypeMismatch(
+                    f"{name}() takes {len(types)} arguments, {len(args)} given",
+                    remedy="write as many as the function was added with",
+                ),
+                node,
             )
         return tuple(functions.cast(a, t) for a, t in zip(args, types, strict=True))
 
@@ -252,13 +295,6 @@ def _bare(name: str) -> str:
     return name.split(".", 1)[1] if "." in name else name
 
 
-def _sql(node: exp.Expr) -> str:
-    try:
-        return str(node.sql(dialect="spark"))
-    except Exception:  # sqlglot cannot print every tree it can parse
-        return type(node).__name__
-
-
 def _number(text: str) -> Literal:
     try:
         value = int(text)
@@ -266,7 +302,9 @@ def _number(text: str) -> Literal:
         try:
             return Literal(DOUBLE, False, float(text))
         except ValueError:
-            raise BindError(f"{text} is not a number") from None
+            raise BindError(
+                f"{text} is not a number", remedy="write one such as 12, 1.5 or 1e3"
+            ) from None
     if -(2**31) <= value < 2**31:
         return Literal(INT, False, value)
     if -(2**63) <= value < 2**63:
@@ -291,7 +329,12 @@ def _is(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
         return functions.resolve("is_null", [operand])
     if isinstance(other, exp.Boolean):
         return functions.resolve("<=>", [operand, Literal(BOOLEAN, False, bool(other.this))])
-    scope.fail(BindError("IS takes NULL, TRUE or FALSE"), node)
+    scope.fail(
+        BindError(
+            "IS takes NULL, TRUE or FALSE", remedy="use = or <=> to compare with anything else"
+        ),
+        node,
+    )
 
 
 def _in(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
@@ -335,15 +378,30 @@ def _cast(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
     target = node.args["to"]
     dtype = sql_type(target)
     if dtype is None:
-        scope.fail(TypeMismatch(f"unknown type {_sql(target)}"), node)
+        scope.fail(
+            TypeMismatch(
+                f"unknown type {_type_text(scope.shown(node))}", remedy=f"use {KNOWN_TYPES}"
+            ),
+            node,
+        )
     operand = scope._bind(node.this, agg)
     return functions.cast(operand, dtype, safe=isinstance(node, exp.TryCast))
 
 
+def _type_text(written: str) -> str:
+    """The type in a cast as it was written."""
+    found = re.search(r"(?:\bAS\b|::)\s*(.+?)\)?$", written, re.IGNORECASE | re.DOTALL)
+    return found[1] + ")" * (found[1].count("(") - found[1].count(")")) if found else written
+
+
 def sql_type(target: exp.Expr) -> DataType | None:
-    """The type an SQL type name of sqlglot stands for."""
+    """The type an SQL type name of sqlglot stands for; only DECIMAL takes numbers."""
     name = str(getattr(target.this, "value", target.this))
-    params = [int(p.name) for p in target.expressions if p.name.isdigit()]
+    if not all(p.name.isdigit() for p in target.expressions):
+        return None
+    params = [int(p.name) for p in target.expressions]
+    if len(params) > (2 if name.upper() == "DECIMAL" else 0):
+        return None
     if name.upper() == "DECIMAL":
         precision, scale = params[0] if params else 10, params[1] if len(params) > 1 else 0
         return decimal(precision, scale) if decimal_exists(precision, scale) else None
@@ -362,7 +420,13 @@ def _interval(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
     try:
         micros = to_micros(str(Decimal(text.lstrip("-+"))), unit.name if unit is not None else "")
     except InvalidOperation:
-        scope.fail(BindError(f"{_sql(node)} is not an interval of fixed length"), node)
+        scope.fail(
+            BindError(
+                f"{scope.shown(node)} is not an interval of fixed length",
+                remedy="write one number and one unit, microseconds to weeks: INTERVAL 5 MINUTES",
+            ),
+            node,
+        )
     return Literal(INTERVAL, False, sign * micros)
 
 
@@ -375,7 +439,13 @@ def _extract(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
 
 
 def _alias_inside(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
-    scope.fail(BindError("an alias may not stand here"), node)
+    scope.fail(
+        BindError(
+            "an alias may not stand here",
+            remedy="name columns behind the whole item of SELECT: expression AS name",
+        ),
+        node,
+    )
 
 
 def _over(scope: Scope, node: exp.Window) -> Expr:
@@ -393,13 +463,18 @@ def _over(scope: Scope, node: exp.Window) -> Expr:
 
 def _within_group(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
     if not agg:
-        scope.fail(AggregateMisuse("an aggregate may not stand here"), node)
+        scope.fail(
+            AggregateMisuse(
+                "an aggregate may not stand here", remedy="aggregates belong in SELECT or HAVING"
+            ),
+            node,
+        )
     return bind_within_group(scope, cast(exp.WithinGroup, node))
 
 
-def _refused(message: str) -> Callable[[Scope, exp.Expr, bool], Expr]:
+def _refused(message: str, remedy: str) -> Callable[[Scope, exp.Expr, bool], Expr]:
     def rule(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
-        scope.fail(NotAvailableYet(message), node)
+        scope.fail(NotAvailableYet(message, remedy=remedy), node)
 
     return rule
 
@@ -424,6 +499,11 @@ _RULES: dict[type[exp.Expr], Callable[[Scope, exp.Expr, bool], Expr]] = {
     exp.Filter: lambda s, n, agg: filtered(s, cast(exp.Filter, n), s._bind(n.this, agg)),
     exp.WithinGroup: lambda s, n, agg: _within_group(s, n, agg),
     exp.Window: lambda s, n, agg: _over(s, cast(exp.Window, n)),
-    exp.Subquery: _refused("subqueries in expressions are not available yet"),
-    exp.Exists: _refused("EXISTS is not available yet"),
+    exp.Subquery: _refused(
+        "subqueries in expressions are not available yet",
+        "join the subquery in FROM, or use x IN (SELECT ...) between the ANDs of WHERE",
+    ),
+    exp.Exists: _refused(
+        "EXISTS is not available yet", "use x IN (SELECT ...), or LEFT SEMI JOIN or LEFT ANTI JOIN"
+    ),
 }
