@@ -529,9 +529,9 @@ class _Evaluator:
             try:
                 values[named.name] = finish(named.call, total)
             except RowError as error:
-                self.rejected.add(((key, tuple(exacts)), str(named.call), error.reason))
+                self.rejected.add(((id(node), key, tuple(exacts)), str(named.call), error.reason))
                 return None
-        return RelationRow((key, normal_row(list(values.values()))), values)
+        return RelationRow((id(node), key, normal_row(list(values.values()))), values)
 
 
 def _copies(rule: CountRule, counts: Sequence_[int]) -> int:

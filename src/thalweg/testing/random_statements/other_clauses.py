@@ -14,7 +14,7 @@ STARS = (
         "* EXCEPT (n)", "* EXCLUDE (n)", "* EXCLUDE n", "* REPLACE (1 AS n)", "* RENAME (n AS m)",
         "* EXCEPT (n) REPLACE (1 AS d)", "s.* EXCEPT (n)", "* ILIKE 'a%'", "* LIKE 'a%'",
         "COLUMNS('n|d')", "COLUMNS(* EXCLUDE (n))", "n.*", "TOP 3 n", "n INTO x", "n AS (a, b)",
-        "n AS 'x'", "n x y", "x = n", "x: n", "STRUCT(*)", "*, * EXCEPT (n)", "ALL", "n,", ", n",
+        "n x y", "x = n", "x: n", "STRUCT(*)", "*, * EXCEPT (n)", "ALL", "n,", ", n",
         "",
         "@x := n", "SQL_NO_CACHE n", "AS STRUCT n", "AS VALUE n", "DISTINCT ON (n) n",
         "n AS x COMMENT 'y'", "n::INT FORMAT 'x' AS y", "UNNEST(xs)", "explode(xs) AS e",
@@ -23,7 +23,7 @@ STARS = (
     ),
     either("s.n", "s.n"), either("n AS `a b`", "n AS `a b`"), either("n AS x, d AS X",
     "n AS x, d AS x_2"),
-    either("ALL n", "n"), either("*, n AS extra", "*, n AS extra"), either("n AS ts2", "n AS ts2"),
+    either("ALL n", "n"), either("n AS 'x'", "n AS x"), either("*, n AS extra", "*, n AS extra"),
 )  # fmt: skip
 
 AFTER_SELECT = (*_refused(
@@ -69,7 +69,7 @@ JOINS = (*_refused(
     "GLOBAL JOIN q ON a.txt = q.txt", "ASOF JOIN q MATCH_CONDITION (a.ts >= q.ts) ON a.txt = q.txt",
     "JOIN q [NOW] b ON a.txt = b.txt AS j", "LEFT ARRAY JOIN xs",
     "CROSS JOIN q [NOW] b ON a.d = b.d",
-    "ASOF JOIN q b ON a.txt = b.txt", "ASOF JOIN q b ON a.ts >= b.ts AND a.ts >= b.ts",
+    "ASOF JOIN q b ON a.txt = b.txt",
     "ASOF JOIN q b ON a.txt = b.txt AND a.ts <= b.ts", "JOIN q [NOW] b ON a.txt = b.txt USING (d)",
     "JOIN q [NOW] b WITHIN 5 SECONDS ON a.txt = b.txt", "INNER OUTER JOIN q [NOW] b ON a.d = b.d",
     "ASOF JOIN q b ON a.txt = b.txt AND a.n >= b.k", "LEFT INNER JOIN q [NOW] b ON a.d = b.d",

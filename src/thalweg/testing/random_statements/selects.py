@@ -86,10 +86,11 @@ class Selects(Choices):
             column = "*"
         kind = self.pick(("", "ISTREAM ", "RSTREAM ", ""))
         parts = [
-            f"SELECT {kind if not i else ''}{column} FROM {source} {self.where(['txt', 'd'])}"
-            for i, source in enumerate((f"s {self.window('s')}", f"q {self.window('q')}", "t"))
-        ]
-        self.rng.shuffle(parts[1:])
+            f"SELECT {kind if not i else ''}{column} FROM {source}"
+            for i, source in enumerate((
+                f"s {self.window('s')}{self.where()}", f"q {self.window('q')}{self.where()}", "t",
+            ))
+        ]  # fmt: skip
         whole = f" {sign} ".join(parts[: self.rng.choice((2, 2, 3))])
         return f"{whole} WITH (unbounded = true)" if self.chance(0.9) else whole
 
@@ -171,16 +172,16 @@ class Selects(Choices):
             self.note("in-subquery")
             text = words.leaf("text")
             inner = self.pick(("SELECT txt FROM t", "SELECT txt FROM q [RANGE 5 SECONDS]",
-                               "SELECT k FROM t WHERE d = 0", "SELECT txt, d FROM t",
-                               "SELECT c FROM v", "SELECT d FROM t ORDER BY d"))  # fmt: skip
+                               "SELECT txt FROM t WHERE d = 0", "SELECT txt, d FROM t",
+                               "SELECT txt FROM v", "SELECT d FROM t ORDER BY d"))  # fmt: skip
             return f" WHERE {text} {self.maybe(0.4, 'NOT ')}IN ({inner})"
         found = [words.of("bool", 2) for _ in range(self.rng.choice((1, 1, 2)))]
         return f" WHERE {' AND '.join(f'({f})' for f in found)}"
 
-    def where(self, names: list[str]) -> str:
-        found = [(name, _S[name]) for name in names]
+    def where(self) -> str:
+        found = [(name, _S[name]) for name in ("txt", "d")]
         words = Expressions(self.rng, self.wrong, self.foreign, self.features, found)
-        return f"WHERE {words.of('bool', 1)}" if self.chance(0.5) else ""
+        return f" WHERE {words.of('bool', 1)}" if self.chance(0.5) else ""
 
     def order(self, words: Expressions, items: str) -> str:
         names = [item.split()[-1] for item in items.split(", ")][:1]
@@ -205,8 +206,8 @@ class Selects(Choices):
     # -- groups
 
     def grouped(self, words: Expressions) -> tuple[str, str]:
-        plain = [name for name, family in words.columns if family not in ("ints", "texts")]
-        keys = self.rng.sample(plain, self.rng.choice((0, 1, 1, 2)))
+        names = [name for name, _ in words.columns]
+        keys = self.rng.sample(names, self.rng.choice((0, 1, 1, 2)))
         if keys and self.chance(0.3):
             keys[0] = words.of(self.pick(("int", "text", "bool", "date", "num")), 1)
         items = [f"{key} AS k{i}" for i, key in enumerate(keys)]
@@ -286,7 +287,8 @@ class Selects(Choices):
         return f"{name}{window}{after}{alias}", columns
 
     def window(self, name: str) -> str:
-        by = f"PARTITION BY {self.pick(('txt', 'd', 'txt, d'))} "
+        keys = ("txt", "d", "txt, d", "xs", "bin, gap") if name == "s" else ("txt", "d", "txt, d")
+        by = f"PARTITION BY {self.pick(keys)} "
         found = self.pick((
             "[NOW]", "[RANGE 3 SECONDS]", "[RANGE 3 SECONDS]", "[RANGE INTERVAL '2' SECONDS]",
             "[RANGE 4 SECONDS SLIDE 2 SECONDS]", "[RANGE 2 SECONDS SLIDE 2 SECONDS]", "[ROWS 2]",
