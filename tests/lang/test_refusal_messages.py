@@ -127,6 +127,8 @@ def test_refusals_have_a_place(
         ("SELECT sym FROM trades [ROWS ^many]", "number of rows"),
         ("SELECT sym FROM ^'trades'", "a stream or table"),
         ("SELECT sym FROM trades ^) x", "end of the statement"),
+        ("SELECT 1 FROM trades t ^INNER OUTER JOIN quotes q ON t.ts = q.ts", "no INNER OUTER JOIN"),
+        ("SELECT 1 FROM trades t ^NATURAL LEFT JOIN quotes q", "LEFT ASOF JOIN"),
     ],
 )
 def test_parse_errors_have_a_place(runner: Runner, marked: str, words: str) -> None:
@@ -305,3 +307,28 @@ def test_refusals_speak_of_the_text_and_not_of_the_parser(
     assert at(error) == (1, column), str(error)
     assert "→" in str(error)
     assert not {"<class", "sqlglot", "Required keyword", "True", "None"} & set(str(error).split())
+
+
+@pytest.mark.parametrize(
+    ("marked", "words"),
+    [
+        ("SELECT ^ifnull(qty) AS a FROM trades", "it takes ifnull(value, otherwise)"),
+        ("SELECT ^nvl(qty, ts) AS a FROM trades", "nvl does not take (BIGINT, TIMESTAMP)"),
+        ("SELECT ^iff(qty, 1, 2) AS a FROM trades", "iff does not take (BIGINT, INT, INT)"),
+        ("SELECT ^date_diff(ts, ts, ts) AS a FROM trades", "it takes date_diff(DATE, DATE)"),
+        ("SELECT ^EXTRACT(DAY FROM price) AS a FROM trades", "EXTRACT(DAY) does not take (DOUBLE)"),
+        ("SELECT sym FROM trades WHERE ^qty BETWEEN ts AND 1", "BETWEEN does not take"),
+        ("SELECT sym FROM trades WHERE ^qty IN (ts, 1)", "IN does not take"),
+        ("SELECT ^CASE qty WHEN ts THEN 1 END AS a FROM trades", "CASE does not take"),
+        ("SELECT ^-ts AS a FROM trades", "- does not take (TIMESTAMP)"),
+        ("SELECT sym FROM trades WHERE ^ts IS TRUE", "IS does not take"),
+        ("SELECT (^NOT ts) AS a FROM trades", "NOT does not take (TIMESTAMP)"),
+    ],
+)
+def test_refusals_name_functions_as_they_are_written(
+    runner: Runner, marked: str, words: str
+) -> None:
+    column = marked.index("^") + 1
+    error = refusal(runner, marked.replace("^", "", 1))
+    assert words in str(error), str(error)
+    assert at(error) == (1, column), str(error)

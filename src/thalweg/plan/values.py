@@ -17,7 +17,7 @@ def normal(value: Any) -> Any:
     """The representative of all values equal to this one, fit as a dictionary key."""
     if isinstance(value, float):
         return NAN if math.isnan(value) else value + 0.0
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return tuple(normal(v) for v in value)
     return value
 

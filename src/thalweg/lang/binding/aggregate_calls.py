@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from thalweg.aggregates import AGGREGATE_KINDS, kind_named
-from thalweg.aggregates.kind import DistinctRule
+from thalweg.aggregates.kind import AggregateKind, DistinctRule
 from thalweg.errors import AggregateMisuse, BindError, ThalwegError, TypeMismatch
 from thalweg.lang.binding.visible import ExpressionBinder
 from thalweg.lang.syntax import exp
@@ -109,7 +109,20 @@ def bind_aggregate(scope: ExpressionBinder, node: exp.Anonymous, name: str) -> A
         call.fail(
             AggregateMisuse(f"DISTINCT means nothing in {name}()", remedy="leave DISTINCT out")
         )
-    return replace(found, distinct=found.distinct or distinct)
+    return _ordered(call, kind, replace(found, distinct=found.distinct or distinct))
+
+
+def _ordered(call: Call, kind: AggregateKind, found: AggregateCall) -> AggregateCall:
+    """The call, unless it compares values that have no order."""
+    loose = [a.type for a in found.arguments if not a.type.is_ordered]
+    if loose and (found.distinct or not kind.takes_arrays):
+        call.fail(
+            TypeMismatch(
+                f"{call.name}() compares values, {loose[0]} has no order",
+                remedy="aggregate what the arrays are made of, or count(x)",
+            )
+        )
+    return found
 
 
 def bind_within_group(scope: ExpressionBinder, node: exp.WithinGroup) -> AggregateCall:
@@ -141,7 +154,8 @@ def bind_within_group(scope: ExpressionBinder, node: exp.WithinGroup) -> Aggrega
                 node,
             )
         args = args[1:]
-    return kind.names[name](Call(scope, node, name, [value, *args], distinct))
+    call = Call(scope, node, name, [value, *args], distinct)
+    return _ordered(call, kind, kind.names[name](call))
 
 
 def filtered(scope: ExpressionBinder, node: exp.Filter, call: Expr) -> AggregateCall:

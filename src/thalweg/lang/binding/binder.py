@@ -202,7 +202,10 @@ class _Binder:
         assert isinstance(window, Window)
         stream = replace(items, members=[window.input])
         passing = filtered(stream, scope, _bind, self.query.conditions)
-        if not isinstance(passing, Filter) and passing is not window.input:
+        below = passing
+        while isinstance(below, Filter):
+            below = below.input
+        if below is not window.input:
             error = NotAvailableYet(
                 "IN (SELECT ...) beside OVER is not available yet",
                 remedy="put the SELECT with OVER into FROM (...)",

@@ -161,10 +161,17 @@ class Scope:
                 node,
             )
 
-    def _call(self, node: exp.Expr, name: str, args: list[exp.Expr], agg: bool) -> Expr:
+    def _call(
+        self,
+        node: exp.Expr,
+        name: str,
+        args: list[exp.Expr],
+        agg: bool,
+        written: str | None = None,
+    ) -> Expr:
         bound = [self._bind(a, agg) for a in args]
         try:
-            return functions.resolve(name, bound)
+            return functions.resolve(name, bound, written)
         except ThalwegError as error:
             raise self.place(error, node) from None
 
@@ -328,7 +335,7 @@ def _is(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
     if isinstance(other, exp.Null):
         return functions.resolve("is_null", [operand])
     if isinstance(other, exp.Boolean):
-        return functions.resolve("<=>", [operand, Literal(BOOLEAN, False, bool(other.this))])
+        return functions.resolve("<=>", [operand, Literal(BOOLEAN, False, bool(other.this))], "IS")
     scope.fail(
         BindError(
             "IS takes NULL, TRUE or FALSE", remedy="use = or <=> to compare with anything else"
@@ -348,8 +355,8 @@ def _in(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
 
 
 def _between(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
-    low = scope._call(node, ">=", [node.this, node.args["low"]], agg)
-    high = scope._call(node, "<=", [node.this, node.args["high"]], agg)
+    low = scope._call(node, ">=", [node.this, node.args["low"]], agg, "BETWEEN")
+    high = scope._call(node, "<=", [node.this, node.args["high"]], agg, "BETWEEN")
     return functions.resolve("and", [low, high])
 
 
@@ -358,7 +365,7 @@ def _case(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
     for branch in node.args.get("ifs", ()):
         condition = branch.this
         if node.this is not None:
-            args.append(scope._call(node, "=", [node.this, condition], agg))
+            args.append(scope._call(node, "=", [node.this, condition], agg, "CASE"))
         else:
             args.append(scope._bind(condition, agg))
         args.append(scope._bind(branch.args["true"], agg))
@@ -371,7 +378,7 @@ def _if(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
     default = node.args.get("false")
     args = [scope._bind(node.this, agg), scope._bind(node.args["true"], agg)]
     args.append(scope._bind(default, agg) if default is not None else Literal(NULL, True, None))
-    return functions.resolve("case", args)
+    return functions.resolve("case", args, "IF")
 
 
 def _cast(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
@@ -435,7 +442,9 @@ def _extract(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
     if part not in functions.PARTS_OF_TIME:
         known = list(functions.PARTS_OF_TIME)
         scope.fail(BindError(f"{part} is no part of a time", remedy=", ".join(known)), node)
-    return scope._call(node, functions.PARTS_OF_TIME[part], [node.expression], agg)
+    return scope._call(
+        node, functions.PARTS_OF_TIME[part], [node.expression], agg, f"EXTRACT({part.upper()})"
+    )
 
 
 def _alias_inside(scope: Scope, node: exp.Expr, agg: bool) -> Expr:

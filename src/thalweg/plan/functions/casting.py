@@ -89,7 +89,7 @@ def can_cast(source: DataType, target: DataType) -> bool:
 def cast_raises(source: DataType, target: DataType) -> bool:
     """Whether the cast fails for some value of the source type."""
     if source in (target, NULL) or target in (STRING, BINARY, BOOLEAN):
-        return source == STRING and target == BOOLEAN
+        return (source, target) in ((STRING, BOOLEAN), (BINARY, STRING))
     if target.name == "DECIMAL":
         return not _fits_decimal(source, target)
     if target.is_float:
