@@ -32,6 +32,7 @@ from thalweg.plan.expr import Expr, Literal, UserCall
 from thalweg.plan.types import (
     BIGINT,
     BOOLEAN,
+    DECIMALS,
     DOUBLE,
     INT,
     INTERVAL,
@@ -402,14 +403,16 @@ def _type_text(written: str) -> str:
 
 
 def sql_type(target: exp.Expr) -> DataType | None:
-    """The type an SQL type name of sqlglot stands for; only DECIMAL takes numbers."""
-    name = str(getattr(target.this, "value", target.this))
+    """The type that a type name stands for, as it was written; only DECIMAL takes numbers."""
+    given = str(getattr(target.this, "value", target.this))
+    name = str(target.meta.get("written", given)).partition("(")[0].strip()
     if not all(p.name.isdigit() for p in target.expressions):
         return None
     params = [int(p.name) for p in target.expressions]
-    if len(params) > (2 if name.upper() == "DECIMAL" else 0):
+    is_decimal = name.upper() in DECIMALS
+    if len(params) > (2 if is_decimal else 0):
         return None
-    if name.upper() == "DECIMAL":
+    if is_decimal:
         precision, scale = params[0] if params else 10, params[1] if len(params) > 1 else 0
         return decimal(precision, scale) if decimal_exists(precision, scale) else None
     return type_named(name)

@@ -72,10 +72,14 @@ class ExpressionParser(SparkParser):
         allow_identifiers: bool = True,
         with_collation: bool = False,
     ) -> exp.Expr | None:
-        # Hive's rule makes VARCHAR(2) a text of any length
-        return super(HiveParser, self)._parse_types(
+        # Hive's rule makes VARCHAR(2) a text of any length, and other dialects' names are known
+        start = self.offset()
+        node = super(HiveParser, self)._parse_types(
             check_func, schema, allow_identifiers, with_collation
         )
+        if isinstance(node, exp.DataType):
+            node.meta["written"] = self.sql[start : self.end()]
+        return node
 
     def _parse_unary(self) -> exp.Expr | None:
         start = self.offset()

@@ -248,7 +248,13 @@ def _order_by(c: Cursor) -> tuple[exp.Expr, ...]:
 
 
 def _closing_clauses(c: Cursor, select: Select) -> Select:
+    """The clauses at the end, in any order, each at most once."""
+    seen: set[str] = set()
     while True:
+        word = c._curr.text.upper() if c._curr else ""
+        if word in seen:
+            c.fail(f"{word} stands twice", "keep one of them")
+        seen.add(word)
         if c.word("ERROR"):
             select = replace(select, errors=c.listed(lambda: _error(c)))
         elif c.word("SAMPLE"):
