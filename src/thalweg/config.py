@@ -305,7 +305,10 @@ def _toml(path: Path) -> dict[str, Any]:
             f"{path} is not TOML: {error}", remedy="write lines such as results_retain = '2 h'"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from None
+        raise ConfigError(
+            f"{path} cannot be read: {error}",
+            remedy="check the path, and that the file is valid TOML",
+        ) from None
 
 
 def _from_environment(env: Mapping[str, str]) -> Found:

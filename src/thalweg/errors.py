@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any, Self
 
 
 class ThalwegError(Exception):
-    """A refusal with cause, place and remedy."""
+    """A refusal with cause, place and remedy. Nothing is refused without a remedy."""
 
     def __init__(
         self,
         message: str,
         *,
-        remedy: str | None = None,
+        remedy: str,
         text: str | None = None,
         line: int | None = None,
         column: int | None = None,
@@ -29,11 +30,14 @@ class ThalwegError(Exception):
         self.line = line
         self.column = column
 
-    def at(self, text: str, line: int, column: int) -> ThalwegError:
+    def at(self, text: str, line: int, column: int) -> Self:
         """The same refusal, placed in a statement (1-based line and column)."""
         if self.line is None:
             self.text, self.line, self.column = text, line, column
         return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.message, vars(self))
 
     def __str__(self) -> str:
         parts = [self.message]
@@ -42,9 +46,15 @@ class ThalwegError(Exception):
             lines = (self.text or "").splitlines()
             if 0 < self.line <= len(lines):
                 parts += [f"  {lines[self.line - 1]}", "  " + " " * (self.column - 1) + "^"]
-        if self.remedy:
-            parts.append(f"  → {self.remedy}")
+        parts.append(f"  → {self.remedy}")
         return "\n".join(parts)
+
+
+def _again(kind: type[ThalwegError], message: str, fields: dict[str, Any]) -> ThalwegError:
+    """A refusal that was pickled."""
+    error = kind(message, remedy=fields["remedy"])
+    vars(error).update(fields)
+    return error
 
 
 class ParseError(ThalwegError):
@@ -150,13 +160,13 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     return pool[found[0]] if found else None
 
 
-def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """A remedy line for an unknown name: the nearest one, or all there are."""
     known = sorted(set(candidates))
     close = nearest(name, known)
     if close is not None:
         return f"did you mean {close}?"
     if not known:
-        return None
+        return "there is none yet"
     shown = ", ".join(known[:12]) + (" ..." if len(known) > 12 else "")
     return f"known: {shown}"

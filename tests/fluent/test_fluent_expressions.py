@@ -17,7 +17,7 @@ from thalweg import col, fn, lit, when
 from thalweg.fluent.expressions import Expression, sql
 from thalweg.fluent.text import expression_text
 from thalweg.lang.binding.scope import Scope
-from thalweg.lang.parsing.cursor import Dialect
+from thalweg.lang.parsing.expression_parser import Dialect
 from thalweg.lang.parsing.fragments import parse_expression
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.expr import Literal

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pyarrow as pa
 import pytest
 
@@ -125,6 +127,8 @@ def test_refusals_have_a_place(
         ("SELECT sym FROM trades [ROWS ^many]", "number of rows"),
         ("SELECT sym FROM ^'trades'", "a stream or table"),
         ("SELECT sym FROM trades ^) x", "end of the statement"),
+        ("SELECT 1 FROM trades t ^INNER OUTER JOIN quotes q ON t.ts = q.ts", "no INNER OUTER JOIN"),
+        ("SELECT 1 FROM trades t ^NATURAL LEFT JOIN quotes q", "LEFT ASOF JOIN"),
     ],
 )
 def test_parse_errors_have_a_place(runner: Runner, marked: str, words: str) -> None:
@@ -233,7 +237,7 @@ def test_nearest_name() -> None:
     assert nearest("PRISE", ["price", "qty"]) == "price"
     assert nearest("zzz", ["price", "qty"]) is None
     assert did_you_mean("zzz", ["price", "qty"]) == "known: price, qty"
-    assert did_you_mean("zzz", []) is None
+    assert did_you_mean("zzz", []) == "there is none yet"
 
 
 def test_every_refusal_is_one_exception() -> None:
@@ -241,3 +245,93 @@ def test_every_refusal_is_one_exception() -> None:
 
     found = [e for e in vars(errors).values() if isinstance(e, type)]
     assert all(issubclass(e, ThalwegError) for e in found if issubclass(e, Exception))
+
+
+def test_no_refusal_can_be_made_without_a_remedy() -> None:
+    with pytest.raises(TypeError):
+        ThalwegError("no")  # type: ignore[call-arg]
+
+
+def test_a_refusal_is_the_same_after_pickling() -> None:
+    error = UnknownName("unknown column a", remedy="did you mean b?").at("SELECT a", 1, 8)
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again)) == (UnknownName, str(error))
+
+
+@pytest.mark.parametrize(
+    ("marked", "words"),
+    [
+        ("SHOW STREAMS; ^DROP QUERY nope", "unknown query nope"),
+        ("SHOW STREAMS; ^EXPLAIN ANALYZE nope", "not available yet"),
+        ("SHOW STREAMS; ^REFRESH TABLE companies", "needs an Engine"),
+        ("SHOW STREAMS; ^CREATE VIEW trades AS SELECT sym FROM quotes", "already defined"),
+        ("SHOW STREAMS; ^CREATE QUERY __q AS SELECT sym FROM quotes", "reserved"),
+        ("SELECT 'a' AS a FROM trades WHERE sym = ^'it", "is not closed"),
+        ("SELECT sym FROM trades ^/* all of them", "is not closed"),
+        ("SELECT '/*', \"--\" AS a, ^`b FROM trades", "is not closed"),
+    ],
+)  # fmt: skip
+def test_every_statement_has_a_place(runner: Runner, marked: str, words: str) -> None:
+    column = marked.index("^") + 1
+    with pytest.raises(ThalwegError) as caught:
+        runner.sql(marked.replace("^", "", 1))
+    assert words in str(caught.value)
+    assert at(caught.value) == (1, column), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("marked", "words"),
+    [
+        ("SELECT sym FROM trades WHERE qty BETWEEN 1^", "the expression is not complete"),
+        ("SELECT CAST(sym ^INT) FROM trades", "expected AS after CAST, found 'INT'"),
+        ("SELECT CASE WHEN TRUE THEN 1 ^FROM trades", "END after CASE"),
+        ("SELECT abs(qty ^FROM trades", "expected ), found 'FROM'"),
+        ("SELECT sym FROM trades WHERE qty > 1 ^OFFSET 2", "LIMIT n keeps"),
+        ("SELECT sym FROM trades WHERE qty > 1 ^QUALIFY 1 = 1", "put the SELECT into FROM (...)"),
+        ("SELECT sym FROM trades WHERE ^sym ILIKE 'a'", "sym ILIKE 'a' is not an expression"),
+        ("SELECT ^CAST(qty AS VARCHAR(3)) FROM trades", "unknown type VARCHAR(3)"),
+        ("SELECT ^CAST(qty AS INT8) FROM trades", "unknown type INT8"),
+        ("SELECT ^CAST(ts AS TIMESTAMP WITH TIME ZONE) FROM trades", "unknown type TIMESTAMP WITH"),
+        ("SELECT sym FROM trades INTO CONSOLE ^INTO CONSOLE", "INTO stands twice"),
+        ("SELECT CAST(qty AS ^DECIMAL(-1)) FROM trades", "expected a TYPE after AS"),
+        ("SELECT ^CAST(qty AS DECIMAL(5, 2, 1)) FROM trades", "unknown type DECIMAL(5, 2, 1)"),
+        ("SELECT sym FROM trades WHERE ^qty  +  1", "qty + 1 is BIGINT"),
+        ("SELECT RSTREAM sym FROM trades ORDER BY ^CASE WHEN TRUE THEN 1 END", "CASE WHEN TRUE"),
+        ("^SELECT sym FROM trades WITH (share = true)", "option share cannot be true"),
+        ("^SELECT sym FROM trades WITH (profile = 'x')", "not 'x'"),
+    ],
+)  # fmt: skip
+def test_refusals_speak_of_the_text_and_not_of_the_parser(
+    runner: Runner, marked: str, words: str
+) -> None:
+    column = marked.index("^") + 1
+    error = refusal(runner, marked.replace("^", "", 1))
+    assert words in str(error), str(error)
+    assert at(error) == (1, column), str(error)
+    assert "→" in str(error)
+    assert not {"<class", "sqlglot", "Required keyword", "True", "None"} & set(str(error).split())
+
+
+@pytest.mark.parametrize(
+    ("marked", "words"),
+    [
+        ("SELECT ^ifnull(qty) AS a FROM trades", "it takes ifnull(value, otherwise)"),
+        ("SELECT ^nvl(qty, ts) AS a FROM trades", "nvl does not take (BIGINT, TIMESTAMP)"),
+        ("SELECT ^iff(qty, 1, 2) AS a FROM trades", "iff does not take (BIGINT, INT, INT)"),
+        ("SELECT ^date_diff(ts, ts, ts) AS a FROM trades", "it takes date_diff(DATE, DATE)"),
+        ("SELECT ^EXTRACT(DAY FROM price) AS a FROM trades", "EXTRACT(DAY) does not take (DOUBLE)"),
+        ("SELECT sym FROM trades WHERE ^qty BETWEEN ts AND 1", "BETWEEN does not take"),
+        ("SELECT sym FROM trades WHERE ^qty IN (ts, 1)", "IN does not take"),
+        ("SELECT ^CASE qty WHEN ts THEN 1 END AS a FROM trades", "CASE does not take"),
+        ("SELECT ^-ts AS a FROM trades", "- does not take (TIMESTAMP)"),
+        ("SELECT sym FROM trades WHERE ^ts IS TRUE", "IS does not take"),
+        ("SELECT (^NOT ts) AS a FROM trades", "NOT does not take (TIMESTAMP)"),
+    ],
+)
+def test_refusals_name_functions_as_they_are_written(
+    runner: Runner, marked: str, words: str
+) -> None:
+    column = marked.index("^") + 1
+    error = refusal(runner, marked.replace("^", "", 1))
+    assert words in str(error), str(error)
+    assert at(error) == (1, column), str(error)

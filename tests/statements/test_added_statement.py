@@ -32,6 +32,7 @@ class CreateNote:
     effect: ClassVar[Effect] = Effect.COMMIT
     name: str
     text: str
+    at: int
 
     def run(self, on: Services, script: str) -> str:
         on.definitions.put(WORD, self.name, json.dumps({"text": self.text, "paused": False}))
@@ -40,7 +41,7 @@ class CreateNote:
 
 def parse_note(c: Cursor, at: int) -> CreateNote:
     c.need("CREATE", "NOTE")
-    return CreateNote(c.name("a name"), c.string("a text"))
+    return CreateNote(c.name("a name"), c.string("a text"), at)
 
 
 @dataclass
@@ -56,7 +57,7 @@ class Board:
     def change(self, on: Services, name: str, paused: bool) -> None:
         text = on.definitions.get(WORD, name)
         if text is None:
-            raise UnknownName(f"unknown note {name}")
+            raise UnknownName(f"unknown note {name}", remedy="SHOW NOTES lists them")
         on.definitions.put(WORD, name, json.dumps({**json.loads(text), "paused": paused}))
 
     def resumed(self, on: Services, name: str, text: str) -> None:

@@ -70,6 +70,7 @@ COUNT = AggregateKind(
     state={"n": INT},
     accumulate=_accumulator,
     reference=lambda call, rows: len(rows),
+    takes_arrays=True,
     summary=lambda found: found.count,
     examples=("count(*)", "count(x)", "count(DISTINCT k)", "count_if(x > 2)"),
 )

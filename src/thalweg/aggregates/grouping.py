@@ -27,6 +27,7 @@ GROUPING = AggregateKind(
     state={},
     accumulate=_replaced,
     reference=_replaced,
+    takes_arrays=True,
     examples=(),
 )
 KINDS = (GROUPING,)

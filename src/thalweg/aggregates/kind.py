@@ -106,6 +106,8 @@ class AggregateKind:
     distinct: DistinctRule = DistinctRule.WRAPPED
     wants_ends: bool = False
     """Whether it keeps less where the end of every row is known when it appears."""
+    takes_arrays: bool = False
+    """Whether values without an order are among those it takes."""
     keeps_values: bool = False
     """Whether it holds on to values beyond the one it shows."""
     ordered_set: frozenset[str] = field(default=frozenset())

@@ -64,7 +64,12 @@ def _array(distinct: bool) -> Rule:
     def rule(call: BindCall) -> AggregateCall:
         value = call.one()
         if value.type.name in ("BINARY", "ARRAY", "NULL"):
-            call.fail(TypeMismatch(f"{call.name}() cannot list values of type {value.type}"))
+            call.fail(
+                TypeMismatch(
+                    f"{call.name}() cannot list values of type {value.type}",
+                    remedy="list one of the columns it is made of, or cast it to STRING first",
+                )
+            )
         listed, once = array_of(value.type), distinct or call.distinct
         return AggregateCall(listed, False, ARRAY_AGG, (value,), once)
 
@@ -78,7 +83,12 @@ def _text(call: BindCall) -> AggregateCall:
         value = functions.cast(value, STRING)
     separator = call.argument(1) if call.count > 1 else Literal(STRING, False, "")
     if not isinstance(separator, Literal) or not isinstance(separator.value, str):
-        call.fail(BindError(f"the separator of {call.name}() must be a text such as ', '"))
+        call.fail(
+            BindError(
+                f"the separator of {call.name}() must be a text such as ', '",
+                remedy=f"write {call.name}(x, ', ')",
+            )
+        )
     return AggregateCall(
         STRING, True, STRING_AGG, (value,), call.distinct, parameter=separator.value
     )

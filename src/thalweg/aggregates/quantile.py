@@ -95,7 +95,12 @@ def _fraction(call: BindCall) -> float:
     found = call.argument(1)
     value = found.value if isinstance(found, Literal) else None
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= 1:
-        call.fail(BindError(f"{call.name}() needs a fraction between 0 and 1 that is a number"))
+        call.fail(
+            BindError(
+                f"{call.name}() needs a fraction between 0 and 1 that is a number",
+                remedy=f"write one such as {call.name}(x, 0.5)",
+            )
+        )
     return float(value)
 
 

@@ -85,7 +85,10 @@ def _load(name: str) -> Any:
         sys.path.insert(0, place)
     module = importlib.import_module(bench_modules()[name])
     if not callable(getattr(module, "run", None)):
-        raise ConfigError(f"benchmark {name} has no run(quick, json_path)")
+        raise ConfigError(
+            f"benchmark {name} has no run(quick, json_path)",
+            remedy="choose another; thalweg bench lists them",
+        )
     return module
 
 

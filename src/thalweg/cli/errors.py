@@ -38,7 +38,7 @@ def typed(error: BaseException) -> ThalwegError | None:
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("pyspark"):
         return ConfigError("pyspark is not installed", remedy="pip install 'thalweg[spark]'")
     if isinstance(error, OSError):
-        return ConfigError(str(error))
+        return ConfigError(str(error), remedy="check the file or folder that is named")
     return spark_refusal(error)
 
 

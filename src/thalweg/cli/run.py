@@ -268,6 +268,11 @@ def _failures(queries: Sequence[Query]) -> int:
     for query in queries:
         if query.status == QUERY_FAILED:
             reason = str(query.stats()["error"] or "unknown").splitlines()[0]
-            print_error(QueryFailed(f"query {query.name} failed: {reason}"))
+            print_error(
+                QueryFailed(
+                    f"query {query.name} failed: {reason}",
+                    remedy="mend its cause and start again: it goes on where it stopped",
+                )
+            )
             code = FAILED
     return code

@@ -19,7 +19,10 @@ def read_script(path: Path) -> str:
     except FileNotFoundError:
         raise ConfigError(f"there is no script {path}", remedy="check the path") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from None
+        raise ConfigError(
+            f"{path} cannot be read: {error}",
+            remedy="check the path and that the file is UTF-8 text",
+        ) from None
 
 
 @contextmanager

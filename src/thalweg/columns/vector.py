@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from thalweg.plan.expr import Literal
-from thalweg.plan.types import INTERVAL, NULL, TIMESTAMP, DataType, to_arrow
+from thalweg.plan.types import INTERVAL, LONGEST_TEXT, NULL, TIMESTAMP, DataType, to_arrow
 from thalweg.plan.types import from_arrow as type_from_arrow
 
 Mask = npt.NDArray[np.bool_]
@@ -31,6 +31,7 @@ BAD_DATE = 7
 USER_FUNCTION = 8
 USER_RESULT = 9
 BAD_TEXT = 10
+TOO_LONG = 11
 CAST_FROM_TEXT = {
     "BOOLEAN": 16,
     "TINYINT": 17,
@@ -54,6 +55,7 @@ ERROR_TEXT: dict[int, str] = {
     BAD_DATE: "there is no such date or time",
     USER_FUNCTION: "user function raised",
     BAD_TEXT: "the text is no UTF-8",
+    TOO_LONG: f"the text would have more than {LONGEST_TEXT} characters",
     USER_RESULT: "user function returned something else than it declares",
     **{code: f"cannot cast string to {name}" for name, code in CAST_FROM_TEXT.items()},
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from thalweg.errors import ConfigError
-from thalweg.lang.parsing.cursor import Dialect
+from thalweg.lang.parsing.expression_parser import Dialect
 from thalweg.lang.syntax import exp
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -14,7 +14,7 @@ from thalweg.errors import BindError, NotAvailableYet
 from thalweg.fluent.literals import amount_and_unit
 from thalweg.fluent.names import dotted, written
 from thalweg.lang.parsing import ast
-from thalweg.lang.parsing.cursor import Dialect
+from thalweg.lang.parsing.expression_parser import Dialect
 from thalweg.lang.parsing.parser import parse_query
 from thalweg.lang.syntax import ErrorLevel, SparkGenerator, exp
 

@@ -56,7 +56,10 @@ def _micros(given: Duration) -> int:
     kind = type(given).__name__
     try:
         if isinstance(given, bool) or not isinstance(given, str | int | timedelta):
-            raise ConfigError(f"{given!r} of type {kind} is not a duration")
+            raise ConfigError(
+                f"{given!r} of type {kind} is not a duration",
+                remedy="write one such as '5 minutes', a timedelta, or seconds",
+            )
         micros = parse_duration(given)
     except ThalwegError as error:
         raise WindowMisuse(

@@ -15,12 +15,13 @@ from thalweg.errors import (
 )
 from thalweg.lang.binding.scope import decimal_exists
 from thalweg.lang.parsing import ast
-from thalweg.lang.parsing.cursor import Cursor, place
+from thalweg.lang.parsing.cursor import Cursor
 from thalweg.lang.parsing.parser import parse_each
+from thalweg.lang.parsing.places import place
 from thalweg.lang.syntax import TokenType
 from thalweg.plan.catalog import SourceSpec
 from thalweg.plan.logical import Field, Schema
-from thalweg.plan.types import type_named
+from thalweg.plan.types import DECIMALS, type_named
 
 FILE_FORMATS = ("parquet", "csv", "json")
 FILE_OPTIONS = ("glob", "max_files_per_trigger")
@@ -39,13 +40,13 @@ def fields_of(columns: tuple[ast.ColumnDefinition, ...], text: str) -> Schema:
                 remedy="use BOOLEAN, INT, BIGINT, DOUBLE, STRING, DATE, TIMESTAMP or DECIMAL(p,s)",
             ).at(text, *place(text, column.at))
         if any(f.name.lower() == column.name.lower() for f in fields):
-            raise DuplicateName(f"column {column.name} stands twice").at(
-                text, *place(text, column.at)
-            )
+            raise DuplicateName(
+                f"column {column.name} stands twice", remedy="give one of them another name"
+            ).at(text, *place(text, column.at))
         if column.name.startswith("__"):
-            raise ConfigError(f"{column.name}: names starting with __ are reserved").at(
-                text, *place(text, column.at)
-            )
+            raise ConfigError(
+                f"{column.name}: names starting with __ are reserved", remedy="choose another name"
+            ).at(text, *place(text, column.at))
         fields.append(Field(column.name, dtype, column.nullable))
     return tuple(fields)
 
@@ -133,6 +134,8 @@ def _column(c: Cursor) -> ast.ColumnDefinition:
     kind = str(c._curr.text)
     c._advance()
     precision, scale = 10, 0
+    if c.peek("(") and kind.upper() not in DECIMALS:
+        c.fail(f"{kind} takes no numbers", f"write {name} {kind}; only DECIMAL(p, s) takes some")
     if c._match(TokenType.L_PAREN):
         precision = c.integer("a number")
         if c._match(TokenType.COMMA):

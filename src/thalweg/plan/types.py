@@ -42,12 +42,20 @@ class DataType:
         return self.is_integer or self.is_float or self.name == "DECIMAL"
 
     @property
+    def is_ordered(self) -> bool:
+        """Whether one value is less than another; arrays are only equal or not."""
+        return self.element is None
+
+    @property
     def bits(self) -> int:
         """Width of an integer type."""
         return _INTEGER_BITS[self.name]
 
 
 _INTEGER_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+
+LONGEST_TEXT = 1_000_000
+"""How many characters functions that repeat text may give for one row."""
 
 NULL = DataType("NULL")
 BOOLEAN = DataType("BOOLEAN")
@@ -117,10 +125,13 @@ _NAMES = {
 }
 
 
+DECIMALS = ("DECIMAL", "NUMERIC", "DEC")
+
+
 def type_named(name: str, precision: int = 10, scale: int = 0) -> DataType | None:
     """The type a SQL name stands for, None if there is none."""
     upper = name.upper()
-    if upper in ("DECIMAL", "NUMERIC", "DEC"):
+    if upper in DECIMALS:
         return decimal(precision, scale)
     return _NAMES.get(upper)
 

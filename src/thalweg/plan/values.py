@@ -17,7 +17,7 @@ def normal(value: Any) -> Any:
     """The representative of all values equal to this one, fit as a dictionary key."""
     if isinstance(value, float):
         return NAN if math.isnan(value) else value + 0.0
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return tuple(normal(v) for v in value)
     return value
 
@@ -27,7 +27,8 @@ def normal_row(values: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def order_key(value: Any) -> tuple[Any, ...]:
-    """A sort key for values of one type: NULL first, NaN last, strings by their UTF-8 bytes."""
+    """A sort key for values of one type: NULL first, NaN last, strings by their UTF-8 bytes. Arrays
+    have no order that a query could ask for; where some is needed it is that of their texts."""
     if value is None:
         return (0,)
     if isinstance(value, float) and math.isnan(value):
@@ -35,9 +36,26 @@ def order_key(value: Any) -> tuple[Any, ...]:
     if isinstance(value, str):
         return (1, value.encode())
     if isinstance(value, tuple):
-        return (1, row_order_key(value))
+        return (1, list_text(value).encode())
     return (1, value)
 
 
 def row_order_key(values: Iterable[Any]) -> tuple[tuple[Any, ...], ...]:
     return tuple(order_key(v) for v in values)
+
+
+ESCAPE = "\x1b"
+
+
+def list_text(values: Iterable[Any]) -> str:
+    """A text for a list, equal for equal lists only."""
+    shown = [_item_text(v) for v in values]
+    return f"{len(shown)}:{','.join(shown)}"
+
+
+def _item_text(value: Any) -> str:
+    if value is None:
+        return f"{ESCAPE}n"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(normal(value)).replace(ESCAPE, f"{ESCAPE}e").replace(",", f"{ESCAPE}c")

@@ -59,7 +59,10 @@ class StreamInputs:
     ) -> StreamDef:
         """See `Engine.stream`."""
         if not isinstance(df, DataFrame):
-            raise ConfigError(f"stream {name}: expected a Spark DataFrame, got {type(df).__name__}")
+            raise ConfigError(
+                f"stream {name}: expected a Spark DataFrame, got {type(df).__name__}",
+                remedy="hand over a streaming DataFrame of Spark, such as spark.readStream gives",
+            )
         if not df.isStreaming:
             raise ConfigError(
                 f"stream {name}: the DataFrame is not streaming",

@@ -9,8 +9,9 @@ from thalweg.errors import ConfigError
 from thalweg.lang.binding.query_options import checked_options
 from thalweg.lang.parsing import ast
 from thalweg.lang.parsing.alter_window import source_called, with_window
-from thalweg.lang.parsing.cursor import Cursor, place
+from thalweg.lang.parsing.cursor import Cursor
 from thalweg.lang.parsing.parser import parse_query
+from thalweg.lang.parsing.places import place
 from thalweg.lang.parsing.select_grammar import parse_select, window_clause
 from thalweg.plan.bound_query import LIVE_OPTIONS
 from thalweg.statements.protocol import Effect, StatementKind

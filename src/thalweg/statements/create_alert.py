@@ -26,7 +26,10 @@ class CreateAlert:
     at: int
 
     def run(self, on: Services, script: str) -> None:
-        raise NotAvailableYet("CREATE ALERT is not available yet")
+        raise NotAvailableYet(
+            "CREATE ALERT is not available yet",
+            remedy="write CREATE QUERY with the condition in WHERE, and read its output",
+        )
 
 
 def parse_create_alert(c: Cursor, at: int) -> CreateAlert:
@@ -35,7 +38,7 @@ def parse_create_alert(c: Cursor, at: int) -> CreateAlert:
     c.need("AS")
     query = parse_select(c)
     if not isinstance(query, ast.Select):
-        c.fail("an alert takes one SELECT", at=at)
+        c.fail("an alert takes one SELECT", "combine them in a view, and select from it", at=at)
     c.need("WITHIN")
     within = _within(c)
     if c.word("WHERE"):

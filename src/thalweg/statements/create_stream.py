@@ -10,7 +10,8 @@ from thalweg.errors import ConfigError
 from thalweg.lang.column_definitions import fields_of, parse_columns, parse_source, source_spec
 from thalweg.lang.durations import unit_micros
 from thalweg.lang.parsing import ast
-from thalweg.lang.parsing.cursor import Cursor, place
+from thalweg.lang.parsing.cursor import Cursor
+from thalweg.lang.parsing.places import place
 from thalweg.lang.syntax import TokenType
 from thalweg.plan.catalog import DEFAULT_IDLE, StreamDef
 from thalweg.statements.protocol import Effect, StatementKind
@@ -44,9 +45,9 @@ def stream_definition(
     statement: CreateStream, text: str, default_idle: int | None = DEFAULT_IDLE
 ) -> StreamDef:
     if statement.name.startswith("__"):
-        raise ConfigError(f"{statement.name}: names starting with __ are reserved").at(
-            text, *place(text, statement.at)
-        )
+        raise ConfigError(
+            f"{statement.name}: names starting with __ are reserved", remedy="choose another name"
+        ).at(text, *place(text, statement.at))
     if statement.timestamp is not None:
         names = {c.name.lower(): c.name for c in statement.columns}
         timestamp = names.get(statement.timestamp.lower(), statement.timestamp)
@@ -98,7 +99,7 @@ def parse_create_stream(c: Cursor, at: int) -> CreateStream:
         if word is None:
             c.unexpected("a clause: " + ", ".join(_STREAM_CLAUSES))
         if word in seen:
-            c.fail(f"{word} stands twice")
+            c.fail(f"{word} stands twice", "keep one of them")
         seen.add(word)
         clauses |= _STREAM_CLAUSES[word](c)
     return CreateStream(name=name, columns=columns, at=at, **clauses)

@@ -14,7 +14,8 @@ from thalweg.lang.column_definitions import (
     source_spec,
 )
 from thalweg.lang.parsing import ast
-from thalweg.lang.parsing.cursor import Cursor, place
+from thalweg.lang.parsing.cursor import Cursor
+from thalweg.lang.parsing.places import place
 from thalweg.statements.protocol import Effect, StatementKind
 from thalweg.statements.services import Services
 

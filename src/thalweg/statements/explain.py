@@ -36,7 +36,10 @@ class Explain:
                 remedy="register it, and give its name",
             )
         if self.mode is not None:
-            raise NotAvailableYet(f"EXPLAIN {self.mode} is not available yet")
+            raise NotAvailableYet(
+                f"EXPLAIN {self.mode} is not available yet",
+                remedy="leave it out: EXPLAIN alone gives the plan and what bounds the state",
+            )
         return on.explain(inner) if isinstance(inner, str) else on.explain_text(inner.text)
 
 
@@ -46,7 +49,7 @@ def parse_explain(c: Cursor, at: int) -> Explain:
     if c.peek("CREATE", "QUERY"):
         return Explain(mode, parse_create_query(c, c.offset()), at)
     if c.peek("CREATE"):
-        c.fail("only queries can be explained", at=at)
+        c.fail("only queries can be explained", "write EXPLAIN SELECT ..., or its name", at=at)
     if c.peek("SELECT"):
         return Explain(mode, parse_select_statement(c, c.offset()), at)
     return Explain(mode, c.name("a query or SELECT"), at)

@@ -34,8 +34,18 @@ def manage(on: Services, verb: str, word: str, name: str) -> None:
     kind = language.object(word)
     rule = {"PAUSE": kind.pause, "RESUME": kind.resume, "DROP": kind.drop}[verb]
     if rule is None:
-        raise NotAvailableYet(f"{verb} {word} is not available yet")
+        raise NotAvailableYet(
+            f"{verb} {word} is not available yet",
+            remedy=f"{verb} is for {_managed(language, verb)}",
+        )
     rule(on, name)
+
+
+def _managed(language: Language, verb: str) -> str:
+    """The kinds of objects that a verb is for."""
+    rules = {"PAUSE": "pause", "RESUME": "resume", "DROP": "drop"}
+    able = [k.plural for k in language.objects if getattr(k, rules[verb]) is not None]
+    return " and ".join(filter(None, (", ".join(able[:-1]), able[-1])))
 
 
 def _parse(c: Cursor, at: int) -> Manage:

@@ -1,9 +1,9 @@
 """What a statement and a kind of managed object are: the two tables of the language.
 
-To add a statement, write a file with a frozen dataclass that has `effect` and `run`, a rule that
-parses it, and a `StatementKind`; list it in `statements/__init__.py`, or hand it to `Language`. An
-object that statements create, show, pause and drop is an `ObjectKind`, listed in the same way:
-SHOW, PAUSE, RESUME and DROP read that table.
+To add a statement, write a file with a frozen dataclass that has `effect`, `at` and `run`, a rule
+that parses it, and a `StatementKind`; list it in `statements/__init__.py`, or hand it to
+`Language`. An object that statements create, show, pause and drop is an `ObjectKind`, listed in the
+same way: SHOW, PAUSE, RESUME and DROP read that table.
 """
 
 from __future__ import annotations
@@ -31,6 +31,11 @@ class Statement(Protocol):
     """A statement as it was parsed. What READ statements are run on may be a `Reading` alone."""
 
     effect: ClassVar[Effect]
+
+    @property
+    def at(self) -> int:
+        """Where it begins in the script."""
+        ...
 
     def run(self, on: Any, script: str) -> Any:
         """Do it; `script` is the text that places point into."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from thalweg.lang.parsing.places import placed
 from thalweg.statements.protocol import Effect, Statement
 from thalweg.statements.services import Reading, Services
 
@@ -13,13 +14,18 @@ def run_statements(statements: Sequence[Statement], on: Services, script: str) -
     """The result of the last one."""
     result: Any = None
     for statement in statements:
-        result = statement.run(on.reading if statement.effect is Effect.READ else on, script)
+        with placed(script, statement.at):
+            result = statement.run(on.reading if statement.effect is Effect.READ else on, script)
     return result
 
 
 def run_reads(statements: Sequence[Statement], on: Reading, script: str) -> Any:
     """The same for statements that only read."""
-    return [statement.run(on, script) for statement in statements][-1]
+    result: Any = None
+    for statement in statements:
+        with placed(script, statement.at):
+            result = statement.run(on, script)
+    return result
 
 
 def changes_registrations(statement: Statement) -> bool:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thalweg.plan.values import ESCAPE
 from thalweg.store import native
 
 Hashes = npt.NDArray[np.uint64]
@@ -96,16 +97,13 @@ def list_texts(array: pa.Array) -> pa.Array:
     items = array.flatten()
     if pa.types.is_floating(items.type):
         items = pc.add(items, pa.scalar(0.0, items.type))  # one zero
-    texts = pc.replace_substring(items.cast(pa.string()), _ESCAPE, _ESCAPE + "e")
-    texts = pc.fill_null(pc.replace_substring(texts, ",", _ESCAPE + "c"), _ESCAPE + "n")
+    texts = pc.replace_substring(items.cast(pa.string()), ESCAPE, ESCAPE + "e")
+    texts = pc.fill_null(pc.replace_substring(texts, ",", ESCAPE + "c"), ESCAPE + "n")
     lengths = pc.fill_null(pc.list_value_length(array), 0)
     offsets = np.concatenate([[0], np.cumsum(lengths.to_numpy())]).astype(np.int32)
     joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), texts), ",")
     marked = pc.binary_join_element_wise(lengths.cast(pa.string()), joined, ":")
     return pc.if_else(array.is_valid(), marked, pa.scalar(None, pa.string()))
-
-
-_ESCAPE = "\x1b"
 
 
 def second_hash(columns: Sequence[pa.Array | pa.ChunkedArray], length: int) -> Hashes:

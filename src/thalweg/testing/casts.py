@@ -70,6 +70,8 @@ def _in_bits(value: int, bits: int) -> int:
 
 
 def _in_decimal(value: Decimal, dtype: DataType) -> Decimal:
+    if abs(value) > Decimal(10) ** 40:
+        raise RowError(OVERFLOW)
     rounded = value.quantize(Decimal(1).scaleb(-dtype.scale), context=WIDE)
     if abs(rounded) >= Decimal(10) ** (dtype.precision - dtype.scale):
         raise RowError(OVERFLOW)
@@ -100,6 +102,8 @@ def _to_number(value: Any, source: DataType, target: DataType) -> Any:
         raise RowError(BAD_CAST)
     if isinstance(value, float) and not target.is_float:
         if not math.isfinite(value):
+            if target.name == "DECIMAL":
+                return None
             raise RowError(OVERFLOW)
         value = int(value) if target.is_integer else Decimal(repr(value))
     if isinstance(value, Decimal) and target.is_integer:
@@ -120,6 +124,8 @@ def _to_time(value: Any, source: DataType, target: DataType) -> int:
         raise RowError(BAD_CAST)
     if isinstance(value, float) and not math.isfinite(value):
         raise RowError(OVERFLOW)
+    if source.is_integer:  # saturated, as in Java's TimeUnit
+        return min(max(int(value) * SECOND, -(1 << 63)), (1 << 63) - 1)
     return int(fit(int(value * SECOND), target))
 
 
@@ -136,9 +142,10 @@ def _from_string(text: str, raw: str, target: DataType) -> Any:
         return _or_bad_cast(_parse_decimal(text), target)
     if target.name == "BOOLEAN" and text.lower() in _TRUE | _FALSE:
         return text.lower() in _TRUE
-    if target.name in ("DATE", "TIMESTAMP"):
-        micros = _parse_moment(text)
-        return micros // DAY if target.name == "DATE" else micros
+    if target.name == "DATE":
+        return fit(_parse_moment(re.split("[ T]", text, maxsplit=1)[0]) // DAY, target)
+    if target.name == "TIMESTAMP":
+        return fit(_parse_moment(text), target)
     raise RowError(BAD_CAST)
 
 
@@ -212,7 +219,10 @@ def _to_string(value: Any, source: DataType) -> str:
     if source.name == "DECIMAL":
         return format(value, "f")
     if source.name == "BINARY":
-        return str(value.decode(errors="replace"))
+        try:
+            return str(value.decode())
+        except UnicodeDecodeError:
+            raise RowError(BAD_CAST) from None
     if source.name == "DATE":
         return _date_text(value)
     if source.name == "TIMESTAMP":
@@ -224,7 +234,7 @@ def _to_string(value: Any, source: DataType) -> str:
 
 def _date_text(days: int) -> str:
     year, month, day = civil(days)
-    return f"{year:04d}-{month:02d}-{day:02d}"
+    return f"{'+' if year > 9999 else ''}{year:04d}-{month:02d}-{day:02d}"
 
 
 def _moment_text(micros: int) -> str:

@@ -72,7 +72,8 @@ def python_rows(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def column_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """A column as Python values: TIMESTAMP and INTERVAL as int µs, DATE as int days."""
+    """A column as Python values: TIMESTAMP and INTERVAL as int µs, DATE as int days, an ARRAY as a
+    tuple."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         return column_values(column.cast(kind.value_type))
@@ -83,6 +84,6 @@ def column_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     elif pa.types.is_date(kind):
         column = column.cast(pa.date32()).cast(pa.int32())
     if pa.types.is_list(kind):
-        return [None if v is None else column_values(v.values) for v in column]
+        return [tuple(column_values(v.values)) if v.is_valid else None for v in column]
     values: list[Any] = column.to_pylist()
     return values

@@ -21,7 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from thalweg.plan.expr import Expr, Literal, Predicate, columns_of
+from thalweg.plan.expr import Call, Expr, Literal, Predicate, columns_of
 from thalweg.plan.logical import (
     Aggregate,
     Count,
@@ -459,14 +459,16 @@ class _Evaluator:
     def judge(
         self, predicates: Sequence_[Predicate], values: dict[str, Any]
     ) -> list[tuple[int, str, str]] | None:
-        """None if any predicate is false or NULL, else the errors."""
+        """None if any predicate is false or NULL, else the errors. One that is made of several,
+        such as BETWEEN, is false or NULL if one of them is."""
         errors = []
         dropped = False
         for predicate in predicates:
-            try:
-                dropped |= evaluate(predicate.expr, values, self.functions) is not True
-            except RowError as error:
-                errors.append((predicate.position, str(predicate), error.reason))
+            for part in _parts(predicate.expr):
+                try:
+                    dropped |= evaluate(part, values, self.functions) is not True
+                except RowError as error:
+                    errors.append((predicate.position, str(predicate), error.reason))
         return None if dropped else errors
 
     def compute(
@@ -529,9 +531,9 @@ class _Evaluator:
             try:
                 values[named.name] = finish(named.call, total)
             except RowError as error:
-                self.rejected.add(((key, tuple(exacts)), str(named.call), error.reason))
+                self.rejected.add(((id(node), key, tuple(exacts)), str(named.call), error.reason))
                 return None
-        return RelationRow((key, normal_row(list(values.values()))), values)
+        return RelationRow((id(node), key, normal_row(list(values.values()))), values)
 
 
 def _copies(rule: CountRule, counts: Sequence_[int]) -> int:
@@ -562,6 +564,12 @@ def _bare(scan: Scan, name: str) -> str:
 
 def _qualified(scan: Scan, columns: dict[str, Any]) -> dict[str, Any]:
     return {f.name: columns[_bare(scan, f.name)] for f in scan.fields}
+
+
+def _parts(expr: Expr) -> list[Expr]:
+    if isinstance(expr, Call) and expr.function == "and":
+        return [part for arg in expr.args for part in _parts(arg)]
+    return [expr]
 
 
 def _arguments(aggregate: NamedAggregate) -> tuple[Expr, ...]:

@@ -4,8 +4,8 @@ Semantics are Spark SQL's under ANSI, time zone UTC. Values are Python's: None f
 and INTERVAL as int µs, DATE as int days since 1970. What Spark would raise is a `RowError`.
 
 Where the order of evaluation could show, it must not: `AND` is false if either side is false even
-if the other fails, `OR` dually; `CASE`, `IF` and `COALESCE` evaluate only what they return and
-the conditions before it; every other function fails if any argument fails, even beside a NULL.
+if the other fails, `OR` dually; `CASE`, `IF`, `COALESCE` and `NANVL` evaluate only what they return
+and the conditions before it; every other function fails if any argument fails, even beside a NULL.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from decimal import ROUND_FLOOR, ROUND_HALF_UP, Decimal
+from decimal import ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
 from types import MappingProxyType
 from typing import Any
 
@@ -35,11 +35,12 @@ from thalweg.testing.casts import (
     fit,
 )
 from thalweg.testing.compare import column_values
+from thalweg.testing.functions import FUNCTIONS, SEES_NULL
 
 __all__ = ["NO_FUNCTIONS", "RowError", "evaluate"]
 
+_WIDEST = Context(prec=1200, rounding=ROUND_HALF_UP)
 NO_FUNCTIONS: Mapping[str, Any] = MappingProxyType({})
-_LONG_MIN, _LONG_MAX = -(1 << 63), (1 << 63) - 1
 
 Evaluate = Callable[[Expr], Any]
 
@@ -128,6 +129,11 @@ def _coalesce(call: Call, value_of: Evaluate) -> Any:
     return None
 
 
+def _nanvl(call: Call, value_of: Evaluate) -> Any:
+    value = value_of(call.args[0])
+    return value_of(call.args[1]) if value is not None and math.isnan(value) else value
+
+
 def _cast(call: Call, value_of: Evaluate) -> Any:
     (arg,) = call.args
     return cast(value_of(arg), arg.type, call.type)
@@ -148,6 +154,7 @@ _LAZY: dict[str, Callable[[Call, Evaluate], Any]] = {
     "case": _case,
     "if": _case,
     "coalesce": _coalesce,
+    "nanvl": _nanvl,
     "cast": _cast,
     "try_cast": _try_cast,
 }
@@ -184,6 +191,7 @@ _NULL_AWARE: dict[str, Callable[..., Any]] = {
     "greatest": _greatest,
     "least": _least,
     "nullif": lambda a, b: None if a is not None and _same(a, b) else a,
+    **SEES_NULL,
 }
 
 
@@ -222,6 +230,8 @@ def _divide(call: Call, a: Any, b: Any) -> Any:
         raise RowError(DIVISION_BY_ZERO)
     if call.type.is_float:
         return float(a) / float(b)
+    if isinstance(b, float) and math.isinf(b):
+        return 0
     quotient = WIDE.divide(_exact(a), _exact(b))
     return _half_up(quotient) if call.type.name == "INTERVAL" else quotient
 
@@ -251,24 +261,30 @@ def _exact(value: Any) -> Decimal:
 
 
 def _half_up(value: Decimal) -> int:
+    if abs(value) > 1 << 64:
+        raise RowError(OVERFLOW)
     return int(value.quantize(Decimal(1), ROUND_HALF_UP, WIDE))
 
 
 def _whole(value: Any, direction: int) -> Any:
-    """floor (direction 1) or ceil (-1); like Java, NaN gives 0 and the range is never left."""
+    """floor (direction 1) or ceil (-1); like Java, NaN gives 0."""
     if isinstance(value, Decimal):
         return direction * (direction * value).quantize(Decimal(1), ROUND_FLOOR, WIDE)
     if isinstance(value, int):
         return value
-    if not math.isfinite(value):
-        return 0 if math.isnan(value) else _LONG_MAX if value > 0 else _LONG_MIN
-    return min(max(direction * math.floor(direction * value), _LONG_MIN), _LONG_MAX)
+    if math.isnan(value):
+        return 0
+    if math.isinf(value):
+        raise RowError(OVERFLOW)
+    return direction * math.floor(direction * value)
 
 
 def _round(call: Call, value: Any, digits: int = 0) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return value
-    rounded = _exact(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, WIDE)
+    if abs(digits) > 350:
+        return value if digits > 0 else type(value)(0)
+    rounded = _exact(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, _WIDEST)
     return rounded if isinstance(value, Decimal) else type(value)(rounded)
 
 
@@ -373,4 +389,5 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "minute": _clock_part(60, 60),
     "second": _clock_part(1, 60),
     "date_trunc": _date_trunc,
+    **FUNCTIONS,
 }

@@ -109,7 +109,11 @@ class LandmarkClause:
         if self.at is not None:
             return LandmarkWindow(binder.instant(self.at))
         if not self.every:
-            binder.fail(WindowMisuse("landmarks need a distance"))
+            binder.fail(
+                WindowMisuse(
+                    "landmarks need a distance", remedy="write one such as [LANDMARK EVERY 1 DAY]"
+                )
+            )
         return LandmarkEveryWindow(self.every)
 
     def text(self, writer: WindowWriter) -> str:
@@ -126,7 +130,12 @@ class FromToClause:
     def bind(self, binder: WindowBinder) -> LandmarkWindow:
         since, until = binder.instant(self.start), binder.instant(self.end)
         if until < since:
-            binder.fail(WindowMisuse("the window ends before it begins"))
+            binder.fail(
+                WindowMisuse(
+                    "the window ends before it begins",
+                    remedy="write the earlier instant first: [FROM t TO u]",
+                )
+            )
         return LandmarkWindow(since, until)
 
     def text(self, writer: WindowWriter) -> str:

@@ -133,7 +133,12 @@ class RangeClause:
 
     def bind(self, binder: WindowBinder) -> RangeWindow:
         if self.slide == 0:
-            binder.fail(WindowMisuse("a window cannot slide by nothing"))
+            binder.fail(
+                WindowMisuse(
+                    "a window cannot slide by nothing",
+                    remedy="write how far it slides, such as SLIDE 1 SECOND, or leave SLIDE out",
+                )
+            )
         return RangeWindow(self.range, self.slide)
 
     def text(self, writer: WindowWriter) -> str:

@@ -68,7 +68,11 @@ class RowsClause:
 
     def bind(self, binder: WindowBinder) -> RowWindow:
         if self.rows < 1:
-            binder.fail(WindowMisuse("a row window holds at least one row"))
+            binder.fail(
+                WindowMisuse(
+                    "a row window holds at least one row", remedy="write [ROWS 1] or more, or [NOW]"
+                )
+            )
         return RowWindow(self.rows, binder.columns(self.partition_by))
 
     def text(self, writer: WindowWriter) -> str:

@@ -21,7 +21,12 @@ class SizeClause:
     advance: Expression
 
     def bind(self, binder: WindowBinder) -> WindowSpec:
-        binder.fail(NotAvailableYet("SIZE windows are not available yet"))
+        binder.fail(
+            NotAvailableYet(
+                "SIZE windows are not available yet",
+                remedy="use [RANGE d], [RANGE d SLIDE s] or [ROWS n]",
+            )
+        )
 
     def text(self, writer: WindowWriter) -> str:
         return f"SIZE {writer.expression(self.size)} ADVANCE {writer.expression(self.advance)}"

@@ -115,6 +115,14 @@ def test_values(expr: Expr, wanted: list[Any]) -> None:
     assert values(expr) == wanted
 
 
+def test_a_constant_condition_beside_a_column_without_null() -> None:
+    column = Vector(BIGINT, np.arange(4))
+    chosen = call("case", lit(False), lit(None), Column(BIGINT, False, "v"))
+    found = evaluate(chosen, {"v": column}, 4)
+    assert found.to_arrow().to_pylist() == [0, 1, 2, 3]
+    assert found.take(np.array([3, 1])).to_arrow().to_pylist() == [3, 1]
+
+
 class TestErrors:
     def test_false_outweighs_an_error_in_and(self) -> None:
         assert values(call("and", FAILS, lit(False))) == [False] * 4

@@ -33,31 +33,33 @@ def test_a_row_with_unreadable_text_is_rejected_and_the_others_go_on(epochs: int
 
 
 @pytest.mark.parametrize("epochs", [1, 3])
-def test_functions_of_bytes_that_are_no_text_reject_their_row(epochs: int) -> None:
-    """Casts keep the bytes, as Spark's do."""
+def test_bytes_that_are_no_text_cannot_be_cast_to_it(epochs: int) -> None:
     table = rows([b"a", b"b", b"c"]).drop_columns(["s"])
     table = table.set_column(0, "b", pa.array([b"a", BAD, b"c"], pa.binary()))
     runner = Runner(epochs=epochs)
     runner.stream("t", table)
     strict = runner.query("SELECT upper(CAST(b AS STRING)) AS u FROM t", "q")
-    safe = runner.query("SELECT TRY_CAST(CAST(b AS STRING) AS INT) AS u FROM t", "r")
+    safe = runner.query("SELECT TRY_CAST(b AS STRING) AS u FROM t", "r")
+    joined = runner.query("SELECT b || '!' AS u, length(b) AS n FROM t", "j")
     chosen = runner.query("SELECT b FROM t WHERE upper(CAST(b AS STRING)) <> 'A'", "w")
     kept = runner.query("SELECT CAST(CAST(b AS STRING) AS BINARY) AS u FROM t", "k")
     runner.run()
     assert strict.results()["u"].to_pylist() == ["A", "C"]
     assert strict.rejects()["reason"].to_pylist() == ["the text is no UTF-8"]
-    assert safe.results()["u"].to_pylist() == [None, None, None]
+    assert safe.results()["u"].to_pylist() == ["a", None, "c"]
+    assert joined.results()["u"].to_pylist() == ["a!", "c!"]
+    assert joined.rejects()["reason"].to_pylist() == ["the text is no UTF-8"]
     assert chosen.results()["b"].to_pylist() == [b"c"]
     assert chosen.rejects()["reason"].to_pylist() == ["the text is no UTF-8"]
-    assert kept.results()["u"].to_pylist() == [b"a", BAD, b"c"]
+    assert kept.results()["u"].to_pylist() == [b"a", b"c"]
 
 
-def test_null_beside_unreadable_text_is_null_and_no_error() -> None:
+def test_an_error_of_unreadable_bytes_outweighs_null_beside_it() -> None:
     names = pa.array([None, "y", "y"])
     table = pa.table({"b": [BAD, BAD, b"x"], "n": names, "ts": stamps(3)})
     runner = Runner()
     runner.stream("t", table)
     query = runner.query("SELECT trim(CAST(b AS STRING), n) AS c FROM t", "q")
     runner.run()
-    assert query.results()["c"].to_pylist() == [None, "x"]
-    assert query.rejects().num_rows == 1
+    assert query.results()["c"].to_pylist() == ["x"]
+    assert query.rejects().num_rows == 2

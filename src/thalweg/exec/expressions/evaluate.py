@@ -30,7 +30,10 @@ def evaluate(
 ) -> Vector:
     """The value of the expression on each of `length` rows."""
     with np.errstate(all="ignore"):
-        return Rows(columns, length, functions or {}).evaluate(expr).stretch(length)
+        found = Rows(columns, length, functions or {}).evaluate(expr).stretch(length)
+    masks = [m for m in (found.valid, found.errors) if m is not None]
+    assert all(len(m) == len(found) for m in masks), f"{expr} has fewer marks than rows"
+    return found
 
 
 def used_functions(expr: Expr) -> frozenset[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from thalweg.aggregates import AGGREGATE_KINDS, kind_named
-from thalweg.aggregates.kind import DistinctRule
+from thalweg.aggregates.kind import AggregateKind, DistinctRule
 from thalweg.errors import AggregateMisuse, BindError, ThalwegError, TypeMismatch
 from thalweg.lang.binding.visible import ExpressionBinder
 from thalweg.lang.syntax import exp
@@ -40,14 +40,24 @@ class Call:
     def need(self, *counts: int) -> None:
         if len(self.args) not in counts:
             wanted = {1: "one argument", 2: "two arguments"}[counts[-1]]
-            self.fail(AggregateMisuse(f"{self.name}() takes {wanted}, {len(self.args)} given"))
+            self.fail(
+                AggregateMisuse(
+                    f"{self.name}() takes {wanted}, {len(self.args)} given",
+                    remedy="docs/language.md lists the aggregates with their arguments",
+                )
+            )
 
     def argument(self, number: int = 0) -> Expr:
         return self.scope.bind(self.args[number])
 
     def one(self) -> Expr:
         if self.is_star:
-            self.fail(AggregateMisuse(f"{self.name}(*) means nothing, only count(*) does"))
+            self.fail(
+                AggregateMisuse(
+                    f"{self.name}(*) means nothing, only count(*) does",
+                    remedy="write count(*), or name a column",
+                )
+            )
         self.need(1)
         return self.argument()
 
@@ -60,7 +70,12 @@ class Call:
 
     def _numeric(self, argument: Expr) -> Expr:
         if not argument.type.is_numeric and argument.type != NULL:
-            self.fail(TypeMismatch(f"{self.name}() needs a number, {argument} is {argument.type}"))
+            self.fail(
+                TypeMismatch(
+                    f"{self.name}() needs a number, it got {argument.type}",
+                    remedy="use a column of numbers, or CAST(... AS DOUBLE)",
+                )
+            )
         return argument
 
     def condition(self) -> Expr:
@@ -91,8 +106,23 @@ def bind_aggregate(scope: ExpressionBinder, node: exp.Anonymous, name: str) -> A
     assert kind is not None
     found = kind.names[name](call)
     if distinct and kind.distinct is DistinctRule.REFUSED:
-        call.fail(AggregateMisuse(f"DISTINCT means nothing in {name}()"))
-    return replace(found, distinct=found.distinct or distinct)
+        call.fail(
+            AggregateMisuse(f"DISTINCT means nothing in {name}()", remedy="leave DISTINCT out")
+        )
+    return _ordered(call, kind, replace(found, distinct=found.distinct or distinct))
+
+
+def _ordered(call: Call, kind: AggregateKind, found: AggregateCall) -> AggregateCall:
+    """The call, unless it compares values that have no order."""
+    loose = [a.type for a in found.arguments if not a.type.is_ordered]
+    if loose and (found.distinct or not kind.takes_arrays):
+        call.fail(
+            TypeMismatch(
+                f"{call.name}() compares values, {loose[0]} has no order",
+                remedy="aggregate what the arrays are made of, or count(x)",
+            )
+        )
+    return found
 
 
 def bind_within_group(scope: ExpressionBinder, node: exp.WithinGroup) -> AggregateCall:
@@ -116,16 +146,29 @@ def bind_within_group(scope: ExpressionBinder, node: exp.WithinGroup) -> Aggrega
         args = list(args[0].expressions)
     if kind.lists:
         if args and args[0] != value:
-            scope.fail(AggregateMisuse(f"{name}() sorts by the value it lists"), node)
+            scope.fail(
+                AggregateMisuse(
+                    f"{name}() sorts by the value it lists",
+                    remedy=f"sort by the value: {name}(x, ', ') WITHIN GROUP (ORDER BY x)",
+                ),
+                node,
+            )
         args = args[1:]
-    return kind.names[name](Call(scope, node, name, [value, *args], distinct))
+    call = Call(scope, node, name, [value, *args], distinct)
+    return _ordered(call, kind, kind.names[name](call))
 
 
 def filtered(scope: ExpressionBinder, node: exp.Filter, call: Expr) -> AggregateCall:
     """`agg(x) FILTER (WHERE c)`: the argument that decides is NULL where the condition does not
     hold."""
     if not isinstance(call, AggregateCall):
-        scope.fail(AggregateMisuse("FILTER (WHERE ...) belongs to an aggregate"), node)
+        scope.fail(
+            AggregateMisuse(
+                "FILTER (WHERE ...) belongs to an aggregate",
+                remedy="write it behind one, such as sum(x) FILTER (WHERE ...), or use CASE",
+            ),
+            node,
+        )
     condition = scope.condition(node.expression.this)
     counted = call.arguments or (Literal(BOOLEAN, False, True),)
     last = functions.resolve(

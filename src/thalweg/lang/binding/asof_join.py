@@ -15,7 +15,7 @@ from thalweg.lang.binding.conditions import bound_predicates, conjuncts_of
 from thalweg.lang.binding.scope import Scope
 from thalweg.lang.binding.visible import Visible
 from thalweg.lang.parsing import ast
-from thalweg.lang.parsing.cursor import place
+from thalweg.lang.parsing.places import place
 from thalweg.lang.syntax import exp
 from thalweg.plan import functions
 from thalweg.plan.expr import Call, Column, Expr, Literal, Predicate

@@ -26,7 +26,7 @@ from thalweg.lang.binding.query_options import query_options
 from thalweg.lang.binding.scope import Scope
 from thalweg.lang.binding.set_operation_types import alike
 from thalweg.lang.parsing import ast
-from thalweg.lang.parsing.cursor import place
+from thalweg.lang.parsing.places import place, placed
 from thalweg.lang.syntax import exp
 from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.bounded_state import verdict
@@ -52,6 +52,11 @@ from thalweg.windows.range import UNBOUNDED
 
 def bind(query: ast.Query, catalog: Catalog, text: str) -> BoundQuery:
     """The bound query, or a refusal. `text` is what error places point into."""
+    with placed(text, query.at):
+        return _whole(query, catalog, text)
+
+
+def _whole(query: ast.Query, catalog: Catalog, text: str) -> BoundQuery:
     found = _bind(query, catalog, text)
     if not any(isinstance(n, Scan) and not n.is_table for n in walk_nodes(found.node)):
         raise BindError(
@@ -82,7 +87,8 @@ def _check_order(query: ast.Query, found: Found, text: str) -> None:
 
 def check(query: ast.Query, catalog: Catalog, text: str) -> Schema:
     """The columns of a query that is only going to be a part of others, or a refusal."""
-    return _bind(query, catalog, text).node.schema
+    with placed(text, query.at):
+        return _bind(query, catalog, text).node.schema
 
 
 def _bind(query: ast.Query, catalog: Catalog, text: str) -> Found:
@@ -196,8 +202,14 @@ class _Binder:
         assert isinstance(window, Window)
         stream = replace(items, members=[window.input])
         passing = filtered(stream, scope, _bind, self.query.conditions)
-        if not isinstance(passing, Filter) and passing is not window.input:
-            error = NotAvailableYet("IN (SELECT ...) beside OVER is not available yet")
+        below = passing
+        while isinstance(below, Filter):
+            below = below.input
+        if below is not window.input:
+            error = NotAvailableYet(
+                "IN (SELECT ...) beside OVER is not available yet",
+                remedy="put the SELECT with OVER into FROM (...)",
+            )
             self.fail(error, self.query.at)
         return replace(items, members=[Window(over.applied(passing), UNBOUNDED)])
 
@@ -222,10 +234,19 @@ class _Binder:
             (q.qos, "QOS"),
         ):
             if present:
-                self.fail(NotAvailableYet(f"{what} is not available yet"), q.at)
+                self.fail(
+                    NotAvailableYet(
+                        f"{what} is not available yet",
+                        remedy="leave it out: answers are exact and complete",
+                    ),
+                    q.at,
+                )
         for source in q.sources:
             if source.models:
-                self.fail(NotAvailableYet("MODEL is not available yet"), source.at)
+                self.fail(
+                    NotAvailableYet("MODEL is not available yet", remedy="compute it in SELECT"),
+                    source.at,
+                )
 
     # -- WHERE, SELECT -----------------------------------------------------------------------
 
@@ -243,7 +264,12 @@ class _Binder:
         else:
             name, inner = _output_name(node)
             if name.startswith("__"):
-                scope.fail(BindError(f"{name}: names starting with __ are reserved"), node)
+                scope.fail(
+                    BindError(
+                        f"{name}: names starting with __ are reserved", remedy="choose another name"
+                    ),
+                    node,
+                )
             bound = scope.bind(inner, aggregates=True)
             if bound.type == NULL:
                 scope.fail(

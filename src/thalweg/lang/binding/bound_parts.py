@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from thalweg.errors import BindError
 from thalweg.lang.binding.visible import Visible
 from thalweg.lang.parsing import ast
-from thalweg.lang.parsing.cursor import place
+from thalweg.lang.parsing.places import place
 from thalweg.lang.syntax import exp
 from thalweg.plan.bound_query import QueryOptions
 from thalweg.plan.catalog import Catalog

@@ -22,8 +22,8 @@ from thalweg.lang.binding.scope import Scope
 from thalweg.lang.binding.source_windows import bound_window
 from thalweg.lang.binding.visible import Visible
 from thalweg.lang.parsing import ast
-from thalweg.lang.parsing.cursor import place
 from thalweg.lang.parsing.parser import parse_query
+from thalweg.lang.parsing.places import place
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef, ViewDef
 from thalweg.plan.expr import Column, Expr
 from thalweg.plan.logical import (
@@ -127,7 +127,13 @@ class Sources:
         if item.kind in asof_join.KINDS:
             return self._as_of(item, left, right)
         if item.kind not in _OUTER:
-            self.fail(NotAvailableYet(f"{item.kind} JOIN is not available yet"), item.at)
+            self.fail(
+                NotAvailableYet(
+                    f"{item.kind} JOIN is not available yet",
+                    remedy="use LEFT, RIGHT, FULL, LEFT SEMI, LEFT ANTI, ASOF or LEFT ASOF JOIN",
+                ),
+                item.at,
+            )
         return self._outer(item, left, right)
 
     def _as_of(self, item: ast.JoinRef, left: Items, right: Items) -> Items:
@@ -175,7 +181,10 @@ class Sources:
             )
         alias = _alias(source, 0)
         if "." in alias:
-            self.fail(BindError(f"the alias {alias} may not contain a dot"), source.at)
+            self.fail(
+                BindError(f"the alias {alias} may not contain a dot", remedy="choose one without"),
+                source.at,
+            )
         fields = tuple(Field(f"{alias}.{f.name}", f.type, f.nullable) for f in found.fields)
         visible = Visible(alias, fields, _event_time(found, alias), isinstance(found, TableDef))
         scan = Scan(found.name, alias, fields, isinstance(found, TableDef))

@@ -145,20 +145,35 @@ class _Keys:
     def _refuse_many(self, count: int) -> None:
         if count > _MOST_SETS:
             self.scope.fail(
-                BindError(f"{count} grouping sets are too many, {_MOST_SETS} is the most"),
+                BindError(
+                    f"{count} grouping sets are too many, {_MOST_SETS} is the most",
+                    remedy="write the sets that are needed as GROUPING SETS (...)",
+                ),
                 self.query.at,
             )
 
     def _key(self, node: exp.Expr) -> Expr:
         key = self._bound(node)
         if aggregates_in(key):
-            self.scope.fail(AggregateMisuse("GROUP BY may not contain an aggregate"), node)
+            self.scope.fail(
+                AggregateMisuse(
+                    "GROUP BY may not contain an aggregate",
+                    remedy="group by columns, and put the condition on the aggregate into HAVING",
+                ),
+                node,
+            )
         return key
 
     def _bound(self, node: exp.Expr) -> Expr:
         if isinstance(node, exp.Literal) and not node.args.get("is_string"):
             if not node.name.isdigit() or not 1 <= int(node.name) <= len(self.items):
-                self.scope.fail(BindError(f"GROUP BY {node.name}: there is no such column"), node)
+                self.scope.fail(
+                    BindError(
+                        f"GROUP BY {node.name}: there is no such column",
+                        remedy=f"SELECT has the columns 1 to {len(self.items)}",
+                    ),
+                    node,
+                )
             return self.items[int(node.name) - 1][1]
         if isinstance(node, exp.Column) and not node.table:
             fields = [f for s in self.scope.sources for f in s.fields]
@@ -215,5 +230,8 @@ class _Lift:
 
     def _grouping(self, key: Expr) -> Expr:
         if key not in self.keys:
-            raise BindError(f"grouping({key}): {key} is not a key of GROUP BY")
+            raise BindError(
+                f"grouping({key}): {key} is not a key of GROUP BY",
+                remedy="it takes one of " + ", ".join(map(str, self.keys)),
+            )
         return Literal(INT, False, int(key not in self.chosen))

@@ -72,7 +72,12 @@ def _member(scope: Scope, bind: Bind, node: exp.Expr, number: int) -> tuple[Node
     refuse_whole(query, found_inner, scope.text)
     inner = found_inner.node
     if len(inner.schema) != 1:
-        scope.fail(BindError("IN takes a subquery of one column"), query.at)
+        scope.fail(
+            BindError(
+                "IN takes a subquery of one column", remedy="select the one column to compare with"
+            ),
+            query.at,
+        )
     column = Named(f"in {number + 1}.{inner.schema[0].name}", inner.schema[0].column())
     value = column.field().column()
     operand = scope.bind(asked.this)

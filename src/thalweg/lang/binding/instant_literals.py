@@ -6,7 +6,7 @@ from datetime import datetime
 
 from thalweg.errors import WindowMisuse
 from thalweg.instants import instant_of
-from thalweg.lang.parsing.cursor import offset_of, place
+from thalweg.lang.parsing.places import offset_of, place
 from thalweg.lang.syntax import exp
 
 

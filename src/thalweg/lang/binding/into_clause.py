@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from thalweg.errors import BindError, UnknownName, did_you_mean
 from thalweg.lang.parsing import ast
-from thalweg.lang.parsing.cursor import place
+from thalweg.lang.parsing.places import place
 from thalweg.plan.bound_query import SinkSpec
 from thalweg.plan.logical import EmitKind
 

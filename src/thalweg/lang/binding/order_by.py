@@ -22,7 +22,12 @@ def _sort_key(node: exp.Expr, scope: Scope, items: list[Item]) -> SortKey:
     nulls_first = bool(node.args.get("nulls_first", not descending))
     name = _column(inner, scope, items)
     if next(expr for n, expr, _ in items if n == name).type.name == "ARRAY":
-        scope.fail(BindError(f"{name} is an array, which cannot be sorted by"), node)
+        scope.fail(
+            BindError(
+                f"{name} is an array, which cannot be sorted by", remedy="sort by another column"
+            ),
+            node,
+        )
     return SortKey(name, descending, nulls_first)
 
 
@@ -31,7 +36,13 @@ def _column(node: exp.Expr, scope: Scope, items: list[Item]) -> str:
     if isinstance(node, exp.Literal) and node.name.isdigit():
         if 1 <= int(node.name) <= len(items):
             return items[int(node.name) - 1][0]
-        scope.fail(BindError(f"ORDER BY {node.name}: there is no such column"), node)
+        scope.fail(
+            BindError(
+                f"ORDER BY {node.name}: there is no such column",
+                remedy=f"SELECT has the columns 1 to {len(items)}",
+            ),
+            node,
+        )
     if isinstance(node, exp.Column) and not node.table:
         for name, _, _ in items:
             if name.lower() == node.name.lower():
@@ -42,7 +53,7 @@ def _column(node: exp.Expr, scope: Scope, items: list[Item]) -> str:
             return name
     scope.fail(
         BindError(
-            f"ORDER BY sorts by output columns, {wanted} is none",
+            f"ORDER BY sorts by output columns, {scope.shown(node)} is none",
             remedy="add it to SELECT, and sort by its name or number",
         ),
         node,
@@ -54,5 +65,8 @@ def row_limit(query: ast.Select, scope: Scope) -> int | None:
         return None
     found = scope.bind(query.limit)
     if not isinstance(found, Literal) or type(found.value) is not int or found.value < 0:
-        scope.fail(BindError("LIMIT takes a number of rows"), query.limit)
+        scope.fail(
+            BindError("LIMIT takes a number of rows", remedy="write one such as LIMIT 10"),
+            query.limit,
+        )
     return found.value

@@ -42,7 +42,11 @@ class Over:
         inner = node.this
         name = str(getattr(inner, "this", "")).lower()
         if not isinstance(inner, exp.Anonymous) or name not in FUNCTIONS:
-            fail(NotAvailableYet("OVER is not available yet except for LAG, LEAD and ROW_NUMBER"))
+            fail(
+                NotAvailableYet(
+                    "OVER is not available yet except for LAG, LEAD and ROW_NUMBER", remedy=_REMEDY
+                )
+            )
         partition = [scope.bind(e) for e in node.args.get("partition_by") or ()]
         if not all(isinstance(e, Column) for e in partition):
             fail(BindError("PARTITION BY takes columns", remedy=_REMEDY))
@@ -64,7 +68,10 @@ def _looks_ahead(columns: dict[str, SequenceColumn]) -> bool:
 def _check_order(scope: ExpressionBinder, node: exp.Window) -> None:
     order = node.args.get("order")
     if node.args.get("spec") is not None:
-        scope.fail(NotAvailableYet("ROWS and RANGE inside OVER are not available yet"), node)
+        scope.fail(
+            NotAvailableYet("ROWS and RANGE inside OVER are not available yet", remedy=_REMEDY),
+            node,
+        )
     if order is None:
         return
     keys = order.expressions
@@ -83,7 +90,13 @@ def _column(
     within = ", ".join(by)
     if name == "row_number":
         if args:
-            scope.fail(BindError("row_number() takes no argument"), node)
+            scope.fail(
+                BindError(
+                    "row_number() takes no argument",
+                    remedy="write row_number() OVER (PARTITION BY sym ORDER BY ts)",
+                ),
+                node,
+            )
         return SequenceColumn(f"{alias}.row_number() over ({within})", BIGINT, name)
     bound = [scope.bind(a) for a in args]
     if not 1 <= len(bound) <= 3 or not isinstance(bound[0], Column):
@@ -96,7 +109,13 @@ def _column(
         )
     offset = _literal(scope, node, bound[1]) if len(bound) > 1 else 1
     if type(offset) is not int or offset < 0:
-        scope.fail(BindError(f"{name}() looks a whole number of rows away"), node)
+        scope.fail(
+            BindError(
+                f"{name}() looks a whole number of rows away",
+                remedy="write 0, 1, 2, ... ; LEAD looks the other way than LAG",
+            ),
+            node,
+        )
     default = _default(scope, node, bound) if len(bound) > 2 else None
     text = f"{alias}.{name}({bound[0]}, {offset}, {default}) over ({within})"
     return SequenceColumn(text, bound[0].type, name, bound[0].name, offset, default)
@@ -104,7 +123,13 @@ def _column(
 
 def _literal(scope: ExpressionBinder, node: exp.Window, found: Expr) -> object:
     if not isinstance(found, Literal):
-        scope.fail(BindError("the offset and the default of LAG and LEAD are constants"), node)
+        scope.fail(
+            BindError(
+                "the offset and the default of LAG and LEAD are constants",
+                remedy="write them as numbers or texts, such as LAG(price, 1, 0)",
+            ),
+            node,
+        )
     return found.value
 
 
@@ -113,5 +138,11 @@ def _default(scope: ExpressionBinder, node: exp.Window, bound: list[Expr]) -> ob
     same = bound[2].type == wanted or value is None
     whole = bound[2].type.is_integer and wanted.is_numeric
     if not same and not whole and not (bound[2].type.is_float and wanted.is_float):
-        scope.fail(BindError(f"the default is {bound[2].type}, the column {wanted}"), node)
+        scope.fail(
+            BindError(
+                f"the default is {bound[2].type}, the column {wanted}",
+                remedy=f"write a default of type {wanted}, or leave it out, which is NULL",
+            ),
+            node,
+        )
     return float(value) if whole and wanted.is_float else value  # type: ignore[arg-type]

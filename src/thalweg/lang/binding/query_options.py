@@ -6,7 +6,7 @@ from typing import Any
 
 from thalweg.errors import BindError, NotAvailableYet, UnknownName, did_you_mean
 from thalweg.lang.parsing import ast
-from thalweg.lang.parsing.cursor import place
+from thalweg.lang.parsing.places import place
 from thalweg.plan.bound_query import ALLOWED_OPTIONS, QueryOptions
 
 
@@ -36,22 +36,39 @@ def checked_options(options: tuple[tuple[str, Any], ...], text: str, at: int) ->
     return chosen
 
 
+def written(value: Any) -> str:
+    """The value of an option as it is written."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"'{value}'" if isinstance(value, str) else str(value)
+
+
 def _option(name: str, value: Any, allowed: tuple[Any, ...] | type) -> Any:
     if allowed is float:
         if isinstance(value, (bool, str)) or not 0 <= value <= 1:
-            raise BindError(f"option {name} takes a share between 0 and 1, not {value!r}")
+            raise BindError(
+                f"option {name} takes a share between 0 and 1, not {written(value)}",
+                remedy=f"write one such as {name} = 0.02",
+            )
         return float(value)
     if isinstance(allowed, type):
         if type(value) is allowed:
             if isinstance(value, int) and not isinstance(value, bool) and value <= 0:
-                raise BindError(f"option {name} takes a number above 0, not {value}")
+                raise BindError(
+                    f"option {name} takes a number above 0, not {value}",
+                    remedy=f"write one such as {name} = 100000000",
+                )
             return value
         wanted = {"bool": "true or false", "int": "a whole number"}[allowed.__name__]
-        raise BindError(f"option {name} takes {wanted}, not {value!r}")
+        raise BindError(
+            f"option {name} takes {wanted}, not {written(value)}", remedy=f"write {name} = {wanted}"
+        )
     if name == "constraints" and str(value).lower() in allowed[1:]:
         raise NotAvailableYet(
             f"constraints = {value!r} is not available yet", remedy="leave it out: rows are exact"
         )
     if str(value).lower() in allowed:
         return str(value).lower()
-    raise BindError(f"option {name} cannot be {value!r}", remedy="one of " + ", ".join(allowed))
+    raise BindError(
+        f"option {name} cannot be {written(value)}", remedy="one of " + ", ".join(allowed)
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -23,7 +24,7 @@ from thalweg.lang.binding.over import FUNCTIONS as OVER_FUNCTIONS
 from thalweg.lang.binding.over import Over
 from thalweg.lang.binding.visible import Visible
 from thalweg.lang.durations import to_micros
-from thalweg.lang.parsing.cursor import offset_of, place
+from thalweg.lang.parsing.places import offset_of, place, shown
 from thalweg.lang.syntax import exp
 from thalweg.plan import functions
 from thalweg.plan.catalog import Catalog
@@ -31,6 +32,7 @@ from thalweg.plan.expr import Expr, Literal, UserCall
 from thalweg.plan.types import (
     BIGINT,
     BOOLEAN,
+    DECIMALS,
     DOUBLE,
     INT,
     INTERVAL,
@@ -42,6 +44,10 @@ from thalweg.plan.types import (
 )
 
 _LATER_FUNCTIONS = ("rank", "dense_rank")
+KNOWN_TYPES = (
+    "BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p, s), STRING, BINARY, DATE "
+    "or TIMESTAMP"
+)
 
 _BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -88,6 +94,10 @@ class Scope:
     def fail(self, error: ThalwegError, node: exp.Expr | int | None) -> NoReturn:
         raise self.place(error, node)
 
+    def shown(self, node: exp.Expr) -> str:
+        """An expression as the user wrote it."""
+        return shown(node, self.text) or "this"
+
     # -- expressions -------------------------------------------------------------------------
 
     def bind(self, node: exp.Expr, *, aggregates: bool = False) -> Expr:
@@ -97,12 +107,20 @@ class Scope:
         except ThalwegError as error:
             raise self.place(error, node) from None
         except RecursionError:
-            raise BindError("the expression is nested too deeply", remedy="flatten it") from None
+            raise self.place(
+                BindError("the expression is nested too deeply", remedy="flatten it"), node
+            ) from None
 
     def condition(self, node: exp.Expr, *, aggregates: bool = False) -> Expr:
         bound = self.bind(node, aggregates=aggregates)
         if bound.type not in (BOOLEAN, NULL):
-            self.fail(TypeMismatch(f"a condition must be BOOLEAN, {bound} is {bound.type}"), node)
+            self.fail(
+                TypeMismatch(
+                    f"a condition must be BOOLEAN, {self.shown(node)} is {bound.type}",
+                    remedy="compare it with something, such as x <> 0, or x IS NOT NULL",
+                ),
+                node,
+            )
         return bound if bound.type == BOOLEAN else functions.cast(bound, BOOLEAN)
 
     def _bind(self, node: exp.Expr, agg: bool) -> Expr:
@@ -125,19 +143,36 @@ class Scope:
             return self._call(node, _UNARY[kind], [node.this], agg)
         rule = _RULES.get(kind)
         if rule is None:
-            self.fail(BindError(f"{_sql(node)} is not an expression of the language"), node)
+            self.fail(
+                BindError(
+                    f"{self.shown(node)} is not an expression of the language",
+                    remedy="docs/language.md lists the operators and functions",
+                ),
+                node,
+            )
         return rule(self, node, agg)
 
     def _refuse_later(self, node: exp.Expr) -> None:
         if "within" in node.meta:
             self.fail(
-                NotAvailableYet("approximate aggregates (WITHIN) are not available yet"), node
+                NotAvailableYet(
+                    "approximate aggregates (WITHIN) are not available yet",
+                    remedy="leave WITHIN out: the aggregate is exact",
+                ),
+                node,
             )
 
-    def _call(self, node: exp.Expr, name: str, args: list[exp.Expr], agg: bool) -> Expr:
+    def _call(
+        self,
+        node: exp.Expr,
+        name: str,
+        args: list[exp.Expr],
+        agg: bool,
+        written: str | None = None,
+    ) -> Expr:
         bound = [self._bind(a, agg) for a in args]
         try:
-            return functions.resolve(name, bound)
+            return functions.resolve(name, bound, written)
         except ThalwegError as error:
             raise self.place(error, node) from None
 
@@ -146,7 +181,13 @@ class Scope:
     def column(self, node: exp.Column) -> Expr:
         table, name = node.table, node.name
         if isinstance(node.this, exp.Star):
-            self.fail(BindError("* is only allowed as an item of SELECT"), node)
+            self.fail(
+                BindError(
+                    "* is only allowed as an item of SELECT",
+                    remedy="name a column; of aggregates, count(*) takes it",
+                ),
+                node,
+            )
         if table:
             source = self.source_named(table, node)
             found = [f for f in source.fields if _bare(f.name).lower() == name.lower()]
@@ -201,7 +242,13 @@ class Scope:
                 node,
             )
         if name in LATER or name in _LATER_FUNCTIONS:
-            self.fail(NotAvailableYet(f"{name}() is not available yet"), node)
+            self.fail(
+                NotAvailableYet(
+                    f"{name}() is not available yet",
+                    remedy="docs/language.md lists the aggregates and functions that there are",
+                ),
+                node,
+            )
         user = next((f for f in self.catalog.functions.values() if f.name.lower() == name), None)
         if user is not None:
             args = tuple(self._bind(a, agg) for a in node.expressions)
@@ -217,7 +264,11 @@ class Scope:
     ) -> tuple[Expr, ...]:
         if len(args) != len(types):
             self.fail(
-                TypeMismatch(f"{name}() takes {len(types)} arguments, {len(args)} given"), node
+                TypeMismatch(
+                    f"{name}() takes {len(types)} arguments, {len(args)} given",
+                    remedy="write as many as the function was added with",
+                ),
+                node,
             )
         return tuple(functions.cast(a, t) for a, t in zip(args, types, strict=True))
 
@@ -252,13 +303,6 @@ def _bare(name: str) -> str:
     return name.split(".", 1)[1] if "." in name else name
 
 
-def _sql(node: exp.Expr) -> str:
-    try:
-        return str(node.sql(dialect="spark"))
-    except Exception:  # sqlglot cannot print every tree it can parse
-        return type(node).__name__
-
-
 def _number(text: str) -> Literal:
     try:
         value = int(text)
@@ -266,7 +310,9 @@ def _number(text: str) -> Literal:
         try:
             return Literal(DOUBLE, False, float(text))
         except ValueError:
-            raise BindError(f"{text} is not a number") from None
+            raise BindError(
+                f"{text} is not a number", remedy="write one such as 12, 1.5 or 1e3"
+            ) from None
     if -(2**31) <= value < 2**31:
         return Literal(INT, False, value)
     if -(2**63) <= value < 2**63:
@@ -290,8 +336,13 @@ def _is(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
     if isinstance(other, exp.Null):
         return functions.resolve("is_null", [operand])
     if isinstance(other, exp.Boolean):
-        return functions.resolve("<=>", [operand, Literal(BOOLEAN, False, bool(other.this))])
-    scope.fail(BindError("IS takes NULL, TRUE or FALSE"), node)
+        return functions.resolve("<=>", [operand, Literal(BOOLEAN, False, bool(other.this))], "IS")
+    scope.fail(
+        BindError(
+            "IS takes NULL, TRUE or FALSE", remedy="use = or <=> to compare with anything else"
+        ),
+        node,
+    )
 
 
 def _in(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
@@ -305,8 +356,8 @@ def _in(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
 
 
 def _between(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
-    low = scope._call(node, ">=", [node.this, node.args["low"]], agg)
-    high = scope._call(node, "<=", [node.this, node.args["high"]], agg)
+    low = scope._call(node, ">=", [node.this, node.args["low"]], agg, "BETWEEN")
+    high = scope._call(node, "<=", [node.this, node.args["high"]], agg, "BETWEEN")
     return functions.resolve("and", [low, high])
 
 
@@ -315,7 +366,7 @@ def _case(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
     for branch in node.args.get("ifs", ()):
         condition = branch.this
         if node.this is not None:
-            args.append(scope._call(node, "=", [node.this, condition], agg))
+            args.append(scope._call(node, "=", [node.this, condition], agg, "CASE"))
         else:
             args.append(scope._bind(condition, agg))
         args.append(scope._bind(branch.args["true"], agg))
@@ -328,23 +379,40 @@ def _if(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
     default = node.args.get("false")
     args = [scope._bind(node.this, agg), scope._bind(node.args["true"], agg)]
     args.append(scope._bind(default, agg) if default is not None else Literal(NULL, True, None))
-    return functions.resolve("case", args)
+    return functions.resolve("case", args, "IF")
 
 
 def _cast(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
     target = node.args["to"]
     dtype = sql_type(target)
     if dtype is None:
-        scope.fail(TypeMismatch(f"unknown type {_sql(target)}"), node)
+        scope.fail(
+            TypeMismatch(
+                f"unknown type {_type_text(scope.shown(node))}", remedy=f"use {KNOWN_TYPES}"
+            ),
+            node,
+        )
     operand = scope._bind(node.this, agg)
     return functions.cast(operand, dtype, safe=isinstance(node, exp.TryCast))
 
 
+def _type_text(written: str) -> str:
+    """The type in a cast as it was written."""
+    found = re.search(r"(?:\bAS\b|::)\s*(.+?)\)?$", written, re.IGNORECASE | re.DOTALL)
+    return found[1] + ")" * (found[1].count("(") - found[1].count(")")) if found else written
+
+
 def sql_type(target: exp.Expr) -> DataType | None:
-    """The type an SQL type name of sqlglot stands for."""
-    name = str(getattr(target.this, "value", target.this))
-    params = [int(p.name) for p in target.expressions if p.name.isdigit()]
-    if name.upper() == "DECIMAL":
+    """The type that a type name stands for, as it was written; only DECIMAL takes numbers."""
+    given = str(getattr(target.this, "value", target.this))
+    name = str(target.meta.get("written", given)).partition("(")[0].strip()
+    if not all(p.name.isdigit() for p in target.expressions):
+        return None
+    params = [int(p.name) for p in target.expressions]
+    is_decimal = name.upper() in DECIMALS
+    if len(params) > (2 if is_decimal else 0):
+        return None
+    if is_decimal:
         precision, scale = params[0] if params else 10, params[1] if len(params) > 1 else 0
         return decimal(precision, scale) if decimal_exists(precision, scale) else None
     return type_named(name)
@@ -362,7 +430,13 @@ def _interval(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
     try:
         micros = to_micros(str(Decimal(text.lstrip("-+"))), unit.name if unit is not None else "")
     except InvalidOperation:
-        scope.fail(BindError(f"{_sql(node)} is not an interval of fixed length"), node)
+        scope.fail(
+            BindError(
+                f"{scope.shown(node)} is not an interval of fixed length",
+                remedy="write one number and one unit, microseconds to weeks: INTERVAL 5 MINUTES",
+            ),
+            node,
+        )
     return Literal(INTERVAL, False, sign * micros)
 
 
@@ -371,11 +445,19 @@ def _extract(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
     if part not in functions.PARTS_OF_TIME:
         known = list(functions.PARTS_OF_TIME)
         scope.fail(BindError(f"{part} is no part of a time", remedy=", ".join(known)), node)
-    return scope._call(node, functions.PARTS_OF_TIME[part], [node.expression], agg)
+    return scope._call(
+        node, functions.PARTS_OF_TIME[part], [node.expression], agg, f"EXTRACT({part.upper()})"
+    )
 
 
 def _alias_inside(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
-    scope.fail(BindError("an alias may not stand here"), node)
+    scope.fail(
+        BindError(
+            "an alias may not stand here",
+            remedy="name columns behind the whole item of SELECT: expression AS name",
+        ),
+        node,
+    )
 
 
 def _over(scope: Scope, node: exp.Window) -> Expr:
@@ -393,13 +475,18 @@ def _over(scope: Scope, node: exp.Window) -> Expr:
 
 def _within_group(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
     if not agg:
-        scope.fail(AggregateMisuse("an aggregate may not stand here"), node)
+        scope.fail(
+            AggregateMisuse(
+                "an aggregate may not stand here", remedy="aggregates belong in SELECT or HAVING"
+            ),
+            node,
+        )
     return bind_within_group(scope, cast(exp.WithinGroup, node))
 
 
-def _refused(message: str) -> Callable[[Scope, exp.Expr, bool], Expr]:
+def _refused(message: str, remedy: str) -> Callable[[Scope, exp.Expr, bool], Expr]:
     def rule(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
-        scope.fail(NotAvailableYet(message), node)
+        scope.fail(NotAvailableYet(message, remedy=remedy), node)
 
     return rule
 
@@ -424,6 +511,11 @@ _RULES: dict[type[exp.Expr], Callable[[Scope, exp.Expr, bool], Expr]] = {
     exp.Filter: lambda s, n, agg: filtered(s, cast(exp.Filter, n), s._bind(n.this, agg)),
     exp.WithinGroup: lambda s, n, agg: _within_group(s, n, agg),
     exp.Window: lambda s, n, agg: _over(s, cast(exp.Window, n)),
-    exp.Subquery: _refused("subqueries in expressions are not available yet"),
-    exp.Exists: _refused("EXISTS is not available yet"),
+    exp.Subquery: _refused(
+        "subqueries in expressions are not available yet",
+        "join the subquery in FROM, or use x IN (SELECT ...) between the ANDs of WHERE",
+    ),
+    exp.Exists: _refused(
+        "EXISTS is not available yet", "use x IN (SELECT ...), or LEFT SEMI JOIN or LEFT ANTI JOIN"
+    ),
 }

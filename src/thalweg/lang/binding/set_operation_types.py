@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from thalweg.errors import TypeMismatch
 from thalweg.lang.parsing import ast
-from thalweg.lang.parsing.cursor import place
+from thalweg.lang.parsing.places import place
 from thalweg.plan import functions
 from thalweg.plan.logical import Named, Node, Project
 from thalweg.plan.types import DataType
@@ -16,7 +16,10 @@ def alike(query: ast.SetOperation, left: Node, right: Node, text: str) -> tuple[
     """Both sides with the same types, column by column."""
 
     def fail(message: str) -> NoReturn:
-        raise TypeMismatch(message).at(text, *place(text, query.at))
+        raise TypeMismatch(
+            message,
+            remedy="select as many columns of the same types on both sides, with CAST if need be",
+        ).at(text, *place(text, query.at))
 
     if len(left.schema) != len(right.schema):
         fail(

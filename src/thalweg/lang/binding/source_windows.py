@@ -11,7 +11,7 @@ from thalweg.lang.binding.instant_literals import moment
 from thalweg.lang.binding.scope import Scope
 from thalweg.lang.binding.visible import Visible
 from thalweg.lang.parsing import ast
-from thalweg.lang.parsing.cursor import place
+from thalweg.lang.parsing.places import place
 from thalweg.lang.syntax import exp
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.expr import Column
@@ -46,7 +46,12 @@ class SourceWindow:
         own = Scope(self.catalog, (self.visible,), self.text)
         by = [own.bind(e) for e in written]
         if not all(isinstance(e, Column) for e in by):
-            self.fail(WindowMisuse("PARTITION BY takes columns of the stream"))
+            self.fail(
+                WindowMisuse(
+                    "PARTITION BY takes columns of the stream",
+                    remedy="compute the key in a subquery, or name its columns",
+                )
+            )
         return tuple(e.name for e in by if isinstance(e, Column))
 
     def grouped(self) -> tuple[exp.Expr, ...]:

@@ -1,17 +1,20 @@
-"""The cursor over a statement's tokens: Spark's tokens, scalar expressions as sqlglot parses them,
-and small helpers for Thalweg's own syntax."""
+"""The cursor over a statement's tokens: expressions as sqlglot parses them, and small helpers for
+Thalweg's own syntax."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import isinf
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from thalweg.errors import ParseError, ThalwegError
 from thalweg.lang.durations import to_micros, unit_micros
+from thalweg.lang.parsing.expression_parser import ExpressionParser
+from thalweg.lang.parsing.places import offset_of, place
 from thalweg.lang.parsing.select_clauses import SELECT_CLAUSES
 from thalweg.lang.parsing.understood import unread, words_for
-from thalweg.lang.syntax import Spark, SparkParser, Token, TokenType, exp
+from thalweg.lang.parsing.unreadable import remedy_for
+from thalweg.lang.syntax import TokenType, exp
 
 T = TypeVar("T")
 
@@ -24,65 +27,22 @@ _NOT_AN_ALIAS = frozenset(
 )  # fmt: skip
 
 
-class Dialect(Spark):
-    """Spark's tokens, with no statement left unparsed as an opaque command."""
+class Cursor(ExpressionParser):
+    """The parser of expressions, plus small helpers for statements."""
 
-    class Tokenizer(Spark.Tokenizer):
-        STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
-        COMMANDS: ClassVar[set[TokenType]] = set()
-        KEYWORDS: ClassVar[dict[str, TokenType]] = {
-            k: v
-            for k, v in Spark.Tokenizer.KEYWORDS.items()
-            if v not in (TokenType.COMMAND, TokenType.HINT)
-        }
-
-
-class Cursor(SparkParser):
-    """sqlglot's expression parser with every function left as written, plus small helpers."""
-
-    FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
-    FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
-        k: v
-        for k, v in SparkParser.FUNCTION_PARSERS.items()
-        if k in ("CAST", "TRY_CAST", "EXTRACT")
-    }
-    NO_PAREN_FUNCTIONS: ClassVar[dict[TokenType, Any]] = {}
-    STRICT_CAST = True
     object_words: tuple[str, ...] = ()
     object_plurals: tuple[str, ...] = ()
     """Kinds of objects that statements may name, and those that SHOW lists."""
 
-    def load(self, tokens: list[Token], text: str) -> None:
-        self.reset()
-        self.sql = text
-        self._chunks = [tokens]
-        self._chunk_index = 0
-        self._advance_chunk()
-
     # -- place -------------------------------------------------------------------------------
 
-    def offset(self) -> int:
-        """Where the next token starts; the end of the text when there is none."""
-        return int(self._curr.start) if self._curr else len(self.sql.rstrip())
-
-    def end(self) -> int:
-        """Where the last token ended; the end of the text when there was none."""
-        return int(self._prev.end) + 1 if self._prev else len(self.sql)
-
-    def fail(self, message: str, remedy: str | None = None, at: int | None = None) -> NoReturn:
+    def fail(self, message: str, remedy: str, at: int | None = None) -> NoReturn:
         line, column = place(self.sql, self.offset() if at is None else at)
         raise ParseError(message, remedy=remedy, text=self.sql, line=line, column=column)
 
     def unexpected(self, wanted: str) -> NoReturn:
         found = f"found {self._curr.text!r}" if self._curr else "the text ends"
-        self.fail(f"expected {wanted}, {found}")
-
-    def _parse_unary(self) -> exp.Expr | None:
-        start = self.offset()
-        node = self._subquery() or super()._parse_unary()
-        if node is not None:
-            node.meta.setdefault("at", start)
-        return node
+        self.fail(f"expected {wanted}, {found}", remedy_for(self._curr.text if self._curr else ""))
 
     def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> exp.Expr | None:
         """After a function call: Thalweg's `WITHIN (5%)` or `WITHIN (8 BUCKETS)`, then SQL's
@@ -97,10 +57,6 @@ class Cursor(SparkParser):
             self.symbol(TokenType.R_PAREN, ")")
             node.meta["within"] = (amount, kind)
         return node
-
-    def _subquery(self) -> exp.Expr | None:
-        """A query in brackets, where one begins; implemented by the parser of queries."""
-        return None
 
     # -- helpers -----------------------------------------------------------------------------
 
@@ -158,7 +114,11 @@ class Cursor(SparkParser):
         except ValueError:
             self.unexpected(what)
         if isinf(found):
-            self.fail(f"{text} is too large for a number", at=int(self._prev.start))
+            self.fail(
+                f"{text} is too large for a number",
+                "the largest is about 1.8e308",
+                at=int(self._prev.start),
+            )
         return found
 
     def expression_(self) -> exp.Expr:
@@ -169,7 +129,12 @@ class Cursor(SparkParser):
         if node is None:
             self.unexpected("an expression")
         for one, part in unread(node):
-            self.fail(f"{words_for(part)} is not part of the language here", at=offset_of(one))
+            words = words_for(part)
+            self.fail(
+                f"{words} is not part of the language here",
+                remedy_for(words.split()[0]),
+                at=offset_of(one),
+            )
         return node
 
     def listed(self, item: Callable[[], T]) -> tuple[T, ...]:
@@ -201,7 +166,7 @@ class Cursor(SparkParser):
         except ThalwegError as error:
             raise error.at(self.sql, *place(self.sql, at)) from None
         except ArithmeticError:
-            self.fail(f"{amount!r} is not a number", at=at)
+            self.fail(f"{amount!r} is not a number", "write one such as 5 MINUTES", at=at)
 
     def options(self) -> tuple[tuple[str, Any], ...]:
         """`(name = value, ...)`; names may be strings or dotted, as Spark's options are."""
@@ -240,15 +205,3 @@ def _option_value(c: Cursor) -> Any:
         value = c.number("a value")
         return int(value) if value == int(value) else value
     return c.name("a value")
-
-
-def place(text: str, offset: int) -> tuple[int, int]:
-    """1-based line and column of an offset."""
-    before = text[:offset]
-    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
-
-
-def offset_of(node: exp.Expr) -> int | None:
-    """The offset of an expression in its text, if any part of it has one."""
-    found = [n.meta["at"] for n in node.walk() if "at" in n.meta]
-    return min(found) if found else None

@@ -7,14 +7,17 @@ whatever the text. The statements around SELECT are in `statements/`, one file e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TypeVar
 
 from thalweg.errors import ParseError, ThalwegError
 from thalweg.lang.parsing.ast import Query
-from thalweg.lang.parsing.cursor import Cursor, Dialect
+from thalweg.lang.parsing.cursor import Cursor
+from thalweg.lang.parsing.expression_parser import Dialect
+from thalweg.lang.parsing.places import place
 from thalweg.lang.parsing.select_grammar import opens_select, parse_select, window_clause
-from thalweg.lang.syntax import SqlglotError, Token, TokenType, exp
+from thalweg.lang.syntax import SqlglotError, Token, TokenError, TokenType, exp
 from thalweg.windows.protocol import WindowClause
 
 T = TypeVar("T")
@@ -54,7 +57,13 @@ def parse_query(text: str) -> Query:
     """One SELECT (or set operation), with or without a closing semicolon."""
     found = parse_each(text, parse_select)
     if len(found) != 1:
-        raise ParseError("expected one SELECT", text=text, line=1, column=1)
+        raise ParseError(
+            "expected one SELECT",
+            text=text,
+            line=1,
+            column=1,
+            remedy="write one statement that begins with SELECT",
+        )
     return found[0]
 
 
@@ -62,7 +71,13 @@ def parse_window(text: str) -> WindowClause:
     """One window in its brackets, such as `[RANGE 5 MINUTES]`."""
     found = parse_each(text, window_clause)
     if len(found) != 1:
-        raise ParseError("expected one window", text=text, line=1, column=1)
+        raise ParseError(
+            "expected one window",
+            text=text,
+            line=1,
+            column=1,
+            remedy="write one such as [RANGE 5 MINUTES]",
+        )
     return found[0]
 
 
@@ -80,9 +95,12 @@ def parse_each(text: str, rule: Callable[[Cursor], T]) -> list[T]:
         raise ParseError(
             f"the script has {len(text)} characters, the limit is {_LONGEST_STATEMENT}",
             remedy="split it, or register many queries through Engine.query",
+            text=text,
+            line=1,
+            column=1,
         )
+    cursor = QueryCursor(dialect=Dialect())
     try:
-        cursor = QueryCursor(dialect=Dialect())
         found = []
         for tokens in _statements(text):
             cursor.load(tokens, text)
@@ -90,15 +108,52 @@ def parse_each(text: str, rule: Callable[[Cursor], T]) -> list[T]:
             if cursor._curr:
                 cursor.unexpected("the end of the statement")
         return found
-    except ThalwegError:
-        raise
+    except ThalwegError as error:
+        raise error.at(text, *place(text, cursor.offset())) from None
+    except TokenError:
+        raise _untokenized(text) from None
     except SqlglotError as error:
-        raise _translated(error, text) from None
+        raise cursor.refused(_description(error)) from None
     except RecursionError:
-        raise ParseError("the statement is nested too deeply", remedy="flatten it") from None
-    except (AttributeError, TypeError, ValueError, KeyError, IndexError, AssertionError) as error:
+        cursor.failed_at = cursor.offset()
+        raise ParseError(
+            "the statement is nested too deeply",
+            remedy="flatten it, or name a part of it with CREATE VIEW",
+        ).at(text, *place(text, cursor.offset())) from None
+    except (AttributeError, TypeError, ValueError, KeyError, IndexError, AssertionError):
         # sqlglot's own failures on malformed text; the text is at fault, not the user's program
-        raise ParseError(f"the text cannot be read as a statement ({error})") from None
+        cursor.failed_at = cursor.offset()
+        raise cursor.refused("") from None
+
+
+def _description(error: SqlglotError) -> str:
+    details = getattr(error, "errors", None) or [{}]
+    return str(details[0].get("description") or "")
+
+
+_OPENING = re.compile(r"""--[^\n]*|/\*|'|"|`""")
+_CLOSED = {
+    "/*": re.compile(r"/\*.*?\*/", re.DOTALL),
+    **{q: re.compile(rf"{q}(?:[^{q}\\]|\\.|{q}{q})*{q}", re.DOTALL) for q in ("'", '"', "`")},
+}
+
+
+def _untokenized(text: str) -> ParseError:
+    """The refusal of text that ends inside a quoted text, a quoted name or a comment."""
+    at = 0
+    while (opened := _OPENING.search(text, at)) is not None:
+        closing = _CLOSED.get(opened[0])
+        closed = opened if closing is None else closing.match(text, opened.start())
+        if closed is None:
+            return ParseError(
+                f"what {opened[0]} begins is not closed",
+                remedy="close it; a quote inside a text is doubled: 'it''s'",
+            ).at(text, *place(text, opened.start()))
+        at = closed.end()
+    return ParseError(
+        "the text cannot be read", remedy="docs/language.md has the grammar", text=text, line=1,
+        column=1,
+    )  # fmt: skip
 
 
 def _statements(text: str) -> list[list[Token]]:
@@ -115,15 +170,3 @@ def _statements(text: str) -> list[list[Token]]:
             within = False
         chunks[-1].append(token)
     return [c for c in chunks if c]
-
-
-def _translated(error: SqlglotError, text: str) -> ParseError:
-    details = getattr(error, "errors", None) or [{}]
-    line, highlight = details[0].get("line"), details[0].get("highlight")
-    message = details[0].get("description") or str(error).splitlines()[0]
-    if line is None:
-        return ParseError(f"the text cannot be read: {message}")
-    rows = text.splitlines() or [""]
-    row = rows[min(line, len(rows)) - 1]
-    column = max(row.find(highlight) if highlight else 0, 0) + 1
-    return ParseError(message, text=text, line=line, column=column)

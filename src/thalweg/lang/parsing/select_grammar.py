@@ -31,6 +31,10 @@ _KINDS = {
     "DSTREAM": EmitKind.DSTREAM,
     "RSTREAM": EmitKind.RSTREAM,
 }
+_JOINS = (
+    "", "INNER", "LEFT", "LEFT OUTER", "RIGHT", "RIGHT OUTER", "FULL", "FULL OUTER", "LEFT SEMI",
+    "LEFT ANTI", "SEMI", "ANTI", "CROSS", "ASOF", "LEFT ASOF", "ASOF LEFT", "NATURAL",
+)  # fmt: skip
 _JOIN_WORDS = ("LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "ASOF", "CROSS", "NATURAL")
 
 
@@ -155,8 +159,14 @@ def _join_kind(c: Cursor) -> tuple[str | None, int]:
         words.append(c._curr.text.upper())
         c._advance()
     if c.word("JOIN"):
-        kept = [w for w in words if w not in ("INNER", "OUTER")]
-        return " ".join(kept) or "INNER", at
+        written = " ".join(words)
+        if written not in _JOINS:
+            c.fail(
+                f"there is no {written} JOIN",
+                "use LEFT, RIGHT, FULL, LEFT SEMI, LEFT ANTI, CROSS, ASOF or LEFT ASOF JOIN",
+                at,
+            )
+        return written.replace(" OUTER", "") or "INNER", at
     c._retreat(start)
     return None, at
 
@@ -238,7 +248,13 @@ def _order_by(c: Cursor) -> tuple[exp.Expr, ...]:
 
 
 def _closing_clauses(c: Cursor, select: Select) -> Select:
+    """The clauses at the end, in any order, each at most once."""
+    seen: set[str] = set()
     while True:
+        word = c._curr.text.upper() if c._curr else ""
+        if word in seen:
+            c.fail(f"{word} stands twice", "keep one of them")
+        seen.add(word)
         if c.word("ERROR"):
             select = replace(select, errors=c.listed(lambda: _error(c)))
         elif c.word("SAMPLE"):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thalweg.errors import UnknownFunction, did_you_mean
+from thalweg.errors import TypeMismatch, UnknownFunction, did_you_mean
 from thalweg.plan.expr import Expr
 from thalweg.plan.functions import conditional, maths, operators, strings, times
 from thalweg.plan.functions.casting import can_cast, cast, common_type
 from thalweg.plan.functions.properties import can_raise, is_deterministic
-from thalweg.plan.functions.signature import DEFINITIONS
+from thalweg.plan.functions.signature import DEFINITIONS, mismatch
 from thalweg.plan.functions.times import PARTS_OF_TIME
 
 __all__ = [
@@ -56,8 +56,9 @@ ALIASES = {
 }
 
 
-def resolve(name: str, args: Sequence[Expr]) -> Expr:
-    """The call of a built-in function or operator, its arguments cast as needed.
+def resolve(name: str, args: Sequence[Expr], written: str | None = None) -> Expr:
+    """The call of a built-in function or operator, its arguments cast as needed. A refusal speaks
+    of what was `written`, by default of the name.
 
     Functions that abbreviate others are returned as those (`nvl` as `coalesce`). `trim`, `ltrim`
     and `rtrim` take (text [, characters]); `case` takes condition, value, ... [, default].
@@ -67,7 +68,17 @@ def resolve(name: str, args: Sequence[Expr]) -> Expr:
         raise UnknownFunction(
             f"there is no function {name}", remedy=did_you_mean(name, function_names())
         )
-    return definition.resolver(definition.name, args)
+    try:
+        return definition.resolver(definition.name, args)
+    except TypeMismatch:  # it may be one of a function that this one stands for
+        raise mismatch(definition.name, args, written or _WORDS.get(name, name)) from None
+
+
+_WORDS = {
+    "neg": "-", "not": "NOT", "and": "AND", "or": "OR", "in": "IN", "case": "CASE",
+    "is_null": "IS NULL", "is_not_null": "IS NOT NULL",
+}  # fmt: skip
+"""Operators by the words that users know."""
 
 
 def function_names() -> list[str]:

@@ -55,6 +55,8 @@ def cast(expr: Expr, dtype: DataType, *, safe: bool = False) -> Expr:
 def _cast_remedy(source: DataType, target: DataType) -> str:
     if DATE in (source, target) and (source.is_numeric or target.is_numeric):
         return "use date_add('1970-01-01', days) or datediff(date, '1970-01-01')"
+    if source.element is not None or target.element is not None:
+        return "only equal arrays go together; string_agg(x, ', ') gives values as one text"
     if source == INTERVAL:
         return "add the interval to a TIMESTAMP, or subtract and use unix_micros"
     return f"{source} casts to " + ", ".join(_targets(source))
@@ -71,7 +73,7 @@ def can_cast(source: DataType, target: DataType) -> bool:
         return source == NULL
     if source == target:
         return True
-    if INTERVAL in (source, target):
+    if INTERVAL in (source, target) or source.element or target.element:
         return False
     if source == STRING or target == STRING:
         return True
@@ -87,7 +89,7 @@ def can_cast(source: DataType, target: DataType) -> bool:
 def cast_raises(source: DataType, target: DataType) -> bool:
     """Whether the cast fails for some value of the source type."""
     if source in (target, NULL) or target in (STRING, BINARY, BOOLEAN):
-        return source == STRING and target == BOOLEAN
+        return (source, target) in ((STRING, BOOLEAN), (BINARY, STRING))
     if target.name == "DECIMAL":
         return not _fits_decimal(source, target)
     if target.is_float:
@@ -133,7 +135,7 @@ def _wider(a: DataType | None, b: DataType) -> DataType | None:
         return TIMESTAMP
     if STRING in (a, b):
         return _from_text(b if a == STRING else a)
-    return None
+    return None  # of arrays there is none but their own type
 
 
 def _wider_numeric(a: DataType, b: DataType) -> DataType:
@@ -155,7 +157,7 @@ def _from_text(other: DataType) -> DataType | None:
         return BIGINT
     if other.is_numeric:
         return DOUBLE
-    return None if other == INTERVAL else other
+    return None if other == INTERVAL or other.element is not None else other
 
 
 def implicit(expr: Expr, target: DataType) -> Expr | None:

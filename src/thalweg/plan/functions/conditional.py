@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from thalweg.plan.expr import Expr, Literal
-from thalweg.plan.functions.operators import condition, unified
+from thalweg.plan.functions.operators import condition, ordered, unified
 from thalweg.plan.functions.signature import DEFINITIONS, define, make, mismatch
 from thalweg.plan.types import NULL, STRING
 
@@ -63,10 +63,10 @@ def _nullif(name: str, args: Sequence[Expr]) -> Expr:
     return _case("case", [equal, Literal(NULL, True, None), args[0]])
 
 
-@define("greatest", "least", usage="two or more comparable values")
+@define("greatest", "least", usage="two or more values of one type that has an order")
 def _extreme(name: str, args: Sequence[Expr]) -> Expr:
     texts = {a.type == STRING for a in args if a.type != NULL}
     if len(args) < 2 or len(texts) == 2:  # text is not promoted here
         raise mismatch(name, args)
-    fitted, wanted = unified(name, args)
+    fitted, wanted = ordered(name, args)
     return make(name, wanted, fitted, nullable=all(a.nullable for a in fitted))

@@ -48,6 +48,14 @@ def unified(name: str, args: Sequence[Expr]) -> tuple[list[Expr], DataType]:
     return [cast(a, wanted) for a in args], wanted
 
 
+def ordered(name: str, args: Sequence[Expr]) -> tuple[list[Expr], DataType]:
+    """The arguments cast to their common type, of which one value is less than another."""
+    fitted, wanted = unified(name, args)
+    if not wanted.is_ordered:
+        raise mismatch(name, args)
+    return fitted, wanted
+
+
 def numbers(name: str, args: Sequence[Expr]) -> tuple[list[Expr], DataType]:
     """The arguments cast to one type arithmetic runs in."""
     texts = [a.type == STRING for a in args]
@@ -175,14 +183,21 @@ def _bits(name: str, args: Sequence[Expr]) -> Expr:
     return make(name, wanted, fitted)
 
 
-@define("=", "<>", "<", "<=", ">", ">=", usage="two comparable values")
-def _compare(name: str, args: Sequence[Expr]) -> Expr:
+@define("=", "<>", usage="two values of one type")
+def _equal(name: str, args: Sequence[Expr]) -> Expr:
     binary(name, args)
     fitted, _ = unified(name, args)
     return make(name, BOOLEAN, fitted)
 
 
-@define("<=>", usage="two comparable values")
+@define("<", "<=", ">", ">=", usage="two values of one type that has an order; arrays have none")
+def _compare(name: str, args: Sequence[Expr]) -> Expr:
+    binary(name, args)
+    fitted, _ = ordered(name, args)
+    return make(name, BOOLEAN, fitted)
+
+
+@define("<=>", usage="two values of one type")
 def _same(name: str, args: Sequence[Expr]) -> Expr:
     binary(name, args)
     fitted, _ = unified(name, args)

@@ -90,11 +90,14 @@ def make(
     return Call(returns, nullable, name, tuple(args))
 
 
-def mismatch(name: str, args: Sequence[Expr]) -> TypeMismatch:
-    """The error for these arguments, naming what would be accepted."""
+def mismatch(name: str, args: Sequence[Expr], written: str | None = None) -> TypeMismatch:
+    """The error for these arguments, naming what would be accepted, by the name as `written`."""
     given = ", ".join(str(a.type) for a in args)
     usage = DEFINITIONS[name].usage if name in DEFINITIONS else name
-    return TypeMismatch(f"{name} does not take ({given})", remedy=f"it takes {usage}")
+    shown = written or name
+    if usage.startswith(f"{name}("):
+        usage = shown + usage.removeprefix(name)
+    return TypeMismatch(f"{shown} does not take ({given})", remedy=f"it takes {usage}")
 
 
 def divisor_raises(call: Call) -> bool:

@@ -8,16 +8,25 @@ from collections.abc import Sequence
 from thalweg.plan.expr import Call, Expr, Literal
 from thalweg.plan.functions.casting import implicit
 from thalweg.plan.functions.signature import always, define, make, mismatch, simple
-from thalweg.plan.types import BINARY, BOOLEAN, INT, STRING
+from thalweg.plan.types import BINARY, BOOLEAN, INT, LONGEST_TEXT, STRING
 
 for _name in ("upper", "lower", "reverse", "initcap"):
     simple(_name, [STRING], STRING)
 for _name in ("trim", "ltrim", "rtrim"):
     simple(_name, [STRING, STRING], STRING, optional=1)
-for _name in ("left", "right", "repeat"):
+for _name in ("left", "right"):
     simple(_name, [STRING, INT], STRING)
+
+
+def _pad_raises(call: Call) -> bool:
+    """Whether the text may become too long: not with a small constant width."""
+    width = call.args[1]
+    return not isinstance(width, Literal) or (width.value or 0) > LONGEST_TEXT
+
+
+simple("repeat", [STRING, INT], STRING, raises=always)
 for _name in ("lpad", "rpad"):
-    simple(_name, [STRING, INT, STRING], STRING, optional=1)
+    simple(_name, [STRING, INT, STRING], STRING, optional=1, raises=_pad_raises)
 for _name in ("startswith", "endswith", "contains"):
     simple(_name, [STRING, STRING], BOOLEAN)
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from thalweg.errors import ConfigError
 from thalweg.lang.parsing import ast
 from thalweg.plan.bound_query import BoundQuery
+from thalweg.plan.types import from_arrow
 from thalweg.runtime.invoke.materialize_modes import MaterializeModes
 from thalweg.runtime.lifecycle.plan_table import PlanTable
 from thalweg.runtime.lifecycle.query_catalog import QueryCatalog
@@ -136,4 +137,4 @@ def _refuse_other_columns(name: str, old: BoundQuery, new: BoundQuery) -> None:
 
 
 def _columns(schema: pa.Schema) -> str:
-    return ", ".join(f"{f.name} {f.type}" for f in schema)
+    return ", ".join(f"{f.name} {from_arrow(f.type)}" for f in schema)

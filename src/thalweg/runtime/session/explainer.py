@@ -72,4 +72,6 @@ def _select_text(text: str) -> str:
     statements = parse(text)
     if len(statements) == 1 and isinstance(statements[0], (SelectStatement, CreateQuery)):
         return statements[0].text
-    raise ConfigError("only one SELECT or CREATE QUERY can be explained")
+    raise ConfigError(
+        "only one SELECT or CREATE QUERY can be explained", remedy="explain one at a time"
+    )

@@ -51,7 +51,7 @@ class Functions:
                 f"{name}() is a function of the language", remedy="register it by another name"
             )
         if name.lower() in (n.lower() for n in self._catalog.functions if n != name):
-            raise DuplicateName(f"a function {name} exists already")
+            raise DuplicateName(f"a function {name} exists already", remedy="choose another name")
         self._catalog.functions[name] = definition
         self.code[name] = UserFunction(
             name, function, definition.returns, types, vectorized, deterministic,

@@ -16,10 +16,16 @@ class ProcessSources:
         return self._streams.define(definition)
 
     def create_table(self, name: str, fields: Schema | None, source: SourceSpec) -> TableDef:
-        raise NotAvailableYet("CREATE TABLE FROM needs an Engine")
+        raise NotAvailableYet(
+            "CREATE TABLE FROM needs an Engine",
+            remedy="start one with thalweg.Engine(), or hand a table over with table(name, rows)",
+        )
 
     def drop_stream(self, name: str) -> None:
         """Rows are handed over by the process itself."""
 
     def refresh_table(self, name: str) -> None:
-        raise NotAvailableYet("REFRESH TABLE needs an Engine")
+        raise NotAvailableYet(
+            "REFRESH TABLE needs an Engine",
+            remedy="start one with thalweg.Engine(), or hand its rows over with table(name, rows)",
+        )

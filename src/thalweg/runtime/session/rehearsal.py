@@ -61,10 +61,10 @@ class NoExecutor:
     def run(
         self, batches: Sequence[Sequence[Job]], functions: Mapping[str, UserFunction]
     ) -> list[list[Result]]:
-        raise ConfigError("this session only explains")
+        raise ConfigError("this session only explains", remedy="use thalweg run or thalweg sql")
 
     def aside(self, job: Job) -> Future[Result]:
-        raise ConfigError("this session only explains")
+        raise ConfigError("this session only explains", remedy="use thalweg run or thalweg sql")
 
 
 class OverlaidStorage:

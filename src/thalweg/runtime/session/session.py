@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from thalweg.errors import ConfigError, UnknownName, did_you_mean
+from thalweg.lang.parsing.places import placed
 from thalweg.plan.catalog import Catalog
 from thalweg.runtime.lifecycle.query_catalog import Callback as Callback
 from thalweg.runtime.lifecycle.query_catalog import Registered
@@ -97,9 +98,10 @@ class Session:
         if isinstance(said, CreateQuery):
             name = name or said.name
         chosen = name or registration.free_name(said.text)
-        planned = registration.plan(chosen, said.query, said.text, sql)
-        admit = partial(registration.admit, planned, callback)
-        return self.commands.handle(self.core.changes.between_epochs(admit))
+        with placed(sql, said.at):
+            planned = registration.plan(chosen, said.query, said.text, sql)
+            admit = partial(registration.admit, planned, callback)
+            return self.commands.handle(self.core.changes.between_epochs(admit))
 
     def resume(self, callbacks: Mapping[str, Callback] | None = None) -> None:
         """Resume the queries of an earlier run."""
@@ -126,4 +128,4 @@ class Session:
 
 
 def _refuse_to_follow(name: str) -> Any:
-    raise ConfigError("to_stream() needs an Engine")
+    raise ConfigError("to_stream() needs an Engine", remedy="start one with thalweg.Engine()")

@@ -68,7 +68,10 @@ class Streams:
     def _refuse(self, name: str) -> None:
         streams = self._catalog.streams
         if name == SYSSTREAM or name.endswith(REJECTS):
-            raise ConfigError(f"{name} belongs to the engine and cannot be dropped")
+            raise ConfigError(
+                f"{name} belongs to the engine and cannot be dropped",
+                remedy="it goes when nothing reads it",
+            )
         if name not in streams:
             raise UnknownName(f"unknown stream {name}", remedy=did_you_mean(name, streams))
         if streams[name].source.kind == "view":

@@ -35,7 +35,10 @@ class ProcessSinks:
             return TableSink(query, spec, before)
         if spec.kind in ("files", "changelog"):
             return FilesSink(query, spec, self._state.identity)
-        raise NotAvailableYet("INTO SPARK needs an Engine")
+        raise NotAvailableYet(
+            "INTO SPARK needs an Engine",
+            remedy="start one with thalweg.Engine(), or use INTO FILES",
+        )
 
 
 class PlannedSinks:

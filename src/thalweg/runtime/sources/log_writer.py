@@ -94,7 +94,10 @@ class LogWriter:
         with self._changed:
             self._changed.wait_for(lambda: len(self._pending) < MOST_PENDING or self._stopped)
             if self._failed:
-                raise ConfigError("the epochs have failed, so ingest stops too")
+                raise ConfigError(
+                    "the epochs have failed, so ingest stops too",
+                    remedy="stop the engine and start it again on its path",
+                )
 
     def take(self, timeout: float) -> list[LogEntry]:
         """All pending entries, waiting for the first for at most `timeout` seconds.

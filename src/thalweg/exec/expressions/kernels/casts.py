@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from thalweg.columns.vector import OUT_OF_RANGE, nulls, numpy_type
+from thalweg.columns.valid_text import not_utf8
+from thalweg.columns.vector import BAD_TEXT, OUT_OF_RANGE, nulls, numpy_type
 from thalweg.exec.expressions.kernels import decimals, parsing
 from thalweg.exec.expressions.kernels.calendar import DAY, SECOND
 from thalweg.exec.expressions.kernels.maths import saturated
@@ -37,7 +39,7 @@ def convert(x: Any, source: DataType, target: DataType) -> Outcome:
     if source == NULL:
         return Outcome(nulls(target, len(x)).data)
     if target == STRING:
-        return Outcome(to_text(x, source))
+        return _read(x) if source == BINARY else Outcome(to_text(x, source))
     if source == STRING:
         return Outcome(x.view(pa.binary())) if target == BINARY else parsing.parse(x, target)
     if source.name == "DECIMAL":
@@ -51,6 +53,15 @@ def convert(x: Any, source: DataType, target: DataType) -> Outcome:
     if target == TIMESTAMP:
         return _to_timestamp(x, source)
     return _to_number(x, source, target)
+
+
+def _read(x: pa.Array) -> Outcome:
+    """Bytes as text: what is no UTF-8 is an error of its row, so that all text can be read."""
+    bad = not_utf8(x)
+    if bad is None:
+        return Outcome(x.view(pa.string()))
+    kept = pc.if_else(pa.array(bad), pa.scalar(b""), x)
+    return Outcome(kept.view(pa.string()), failing(bad, BAD_TEXT))
 
 
 def _from_decimal(x: Any, source: DataType, target: DataType) -> Outcome:

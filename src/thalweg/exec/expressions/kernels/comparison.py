@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from thalweg.columns.vector import Mask, Vector
 from thalweg.exec.expressions.kernels.registry import Outcome, both, choose, nullable, strict, truth
 from thalweg.plan.expr import Call
+from thalweg.store.hashing import list_texts
 
 
 def _is_nan(x: Any) -> Any:
@@ -61,7 +62,16 @@ def compare(name: str, x: Any, y: Any) -> Mask:
     """Compare two columns of data of one type."""
     if isinstance(x, np.ndarray):
         return np.asarray(_NUMERIC[name](x, y))
-    return truth(_ARROW[name](x, y))
+    return truth(_ARROW[name](_alike(x), _alike(y)))
+
+
+def _alike(data: Any) -> Any:
+    """Data that Arrow can compare: of arrays a text for each, which tells different ones apart."""
+    if not pa.types.is_list(data.type):
+        return data
+    if isinstance(data, pa.Scalar):
+        return list_texts(pa.array([data.as_py()], data.type))[0]
+    return list_texts(data)
 
 
 @strict("=", "<>", ">", "<", ">=", "<=")
@@ -117,7 +127,7 @@ def _in_set(value: Vector, candidates: tuple[Vector, ...]) -> Mask:
         return np.zeros(len(value), np.bool_)
     if isinstance(value.data, np.ndarray):
         return np.isin(value.data, np.concatenate(known))
-    return truth(pc.is_in(value.data, value_set=pa.concat_arrays(known)))
+    return truth(pc.is_in(_alike(value.data), value_set=_alike(pa.concat_arrays(known))))
 
 
 def _in_turn(value: Vector, candidates: tuple[Vector, ...], length: int) -> Mask:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from thalweg.columns.vector import CAST_FROM_TEXT, OUT_OF_RANGE, Mask
 from thalweg.exec.expressions.kernels.printing import to_text
 from thalweg.exec.expressions.kernels.registry import Outcome, failing, first_error, truth, whole
-from thalweg.plan.types import BIGINT, TIMESTAMP, DataType, to_arrow
+from thalweg.plan.types import BIGINT, DOUBLE, TIMESTAMP, DataType, to_arrow
 
 _WIDE = pa.decimal256(76, 37)
 _FINEST = Decimal(1).scaleb(-37)
@@ -45,7 +45,8 @@ def to_decimal(x: Any, source: DataType, target: DataType) -> Outcome:
     """Numbers, booleans and timestamps (as seconds) as decimals."""
     if source.is_float:
         finite = np.isfinite(x)
-        found = parse_decimal(to_text(np.where(finite, x, 0), source), target, OUT_OF_RANGE)
+        known = np.where(finite, x, 0).astype(np.float64)  # a FLOAT has the digits of its DOUBLE
+        found = parse_decimal(to_text(known, DOUBLE), target, OUT_OF_RANGE)
         return Outcome(found.data, found.errors, finite)
     whole_numbers = pa.array(x.astype(np.int64)).cast(pa.decimal128(19, 0))
     if source == TIMESTAMP:

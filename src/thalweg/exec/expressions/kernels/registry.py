@@ -169,7 +169,7 @@ def choose(taken: Mask, x: Vector, y: Vector) -> Vector:
     """x where the mask is true, else y; neither has errors and y has every row."""
     valid = None
     if x.valid is not None or y.valid is not None:
-        valid = np.where(taken, _all(x.valid), _all(y.valid))
+        valid = np.broadcast_to(np.where(taken, _all(x.valid), _all(y.valid)), len(y))
     if isinstance(y.data, np.ndarray):
         return Vector(y.type, np.where(taken, x.data, y.data), valid)
     chosen = x.data if len(x) == len(y) else x.data[0]

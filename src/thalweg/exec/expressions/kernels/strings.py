@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thalweg.columns.vector import BAD_INDEX, Vector
+from thalweg.columns.vector import BAD_INDEX, TOO_LONG, Codes, Mask, Vector
 from thalweg.exec.expressions.kernels.registry import Outcome, failing, nullable, strict, whole
 from thalweg.exec.expressions.kernels.text import (
     Characters,
@@ -20,7 +20,7 @@ from thalweg.exec.expressions.kernels.text import (
     text_rows,
 )
 from thalweg.plan.expr import Call
-from thalweg.plan.types import BINARY
+from thalweg.plan.types import BINARY, LONGEST_TEXT
 
 _ENDLESS = 1 << 40
 
@@ -156,8 +156,13 @@ def _replace(call: Call, x: Any, search: Any, other: Any = None) -> Any:
 @strict("repeat")
 def _repeat(call: Call, x: Any, times: Any) -> Any:
     texts = text_rows(x, rows_of(x, times))
-    counts = np.broadcast_to(np.maximum(times, 0), len(texts))
-    return pc.binary_repeat(texts, pa.array(counts))
+    counts = np.broadcast_to(np.maximum(times, 0).astype(np.int64), len(texts))
+    long = whole(pc.utf8_length(texts), np.int64) * counts > LONGEST_TEXT
+    return Outcome(pc.binary_repeat(texts, pa.array(np.where(long, 0, counts))), _too_long(long))
+
+
+def _too_long(rows: Mask) -> Codes | None:
+    return failing(rows, TOO_LONG)
 
 
 @strict("lpad", "rpad")
@@ -167,13 +172,15 @@ def _pad(call: Call, x: Any, width: Any, pad: Any = None) -> Any:
     chars = Characters(text_rows(x, length))
     fill = Characters(text_rows(pads, length))
     wanted = np.maximum(np.broadcast_to(width, length).astype(np.int64), 0)
+    long = (wanted > LONGEST_TEXT) & (fill.length > 0) & (wanted > chars.length)
+    wanted = np.where(long, 0, wanted)
     missing = np.maximum(wanted - chars.length, 0)
     times = np.where(fill.length > 0, -(-missing // np.maximum(fill.length, 1)), 0)
     repeated = pc.binary_repeat(text_rows(pads, length), pa.array(times))
     padding = Characters(repeated).slice(0, missing)
     kept = chars.slice(0, wanted)
     parts = (padding, kept) if call.function == "lpad" else (kept, padding)
-    return _join(parts, "emit_null", "")
+    return Outcome(_join(parts, "emit_null", ""), _too_long(long))
 
 
 @strict("instr")
