@@ -125,6 +125,21 @@ class FormatTooNew(PathError):
     """The path was written by a newer version; it is left untouched."""
 
 
+class FileTrouble(PathError):
+    """A file of the path that the system does not let the engine read or write; `errno` says
+    why."""
+
+    errno: int | None = None
+
+
+class FileMissing(PathError):
+    """A file of the path that is not there."""
+
+
+class FileDamaged(PathError):
+    """A file of the path that is not as it was written."""
+
+
 class GroupMismatch(PathError):
     """The streams given do not match the ingest group recorded on this path."""
 

@@ -207,7 +207,7 @@ def thalweg(*argv: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.spark
 def test_run_once_and_once_more(script: Path, tmp_path: Path) -> None:
-    """A second run on the same path knows the results and reads nothing twice."""
+    """A second run on the same path reads nothing twice, and prints nothing again."""
     path = str(tmp_path / "state")
     first = thalweg("run", str(script), "--once", "--json", "--path", path)
     second = thalweg("run", str(script), "--once", "--path", path)
@@ -217,7 +217,7 @@ def test_run_once_and_once_more(script: Path, tmp_path: Path) -> None:
     high = [(r["sym"], r["price"]) for r in found if r["query"] == "high"]
     assert high == [("B" if i % 2 else "A", float(i)) for i in range(91, 100)]
     assert any(r["query"] == "tech" and r["n"] == 6 for r in found)
-    assert "high (9 rows)" in second.stdout
+    assert "high (0 rows)" in second.stdout
     assert "trades: 100 rows" in second.stdout
 
 

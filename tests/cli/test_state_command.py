@@ -10,6 +10,7 @@ from engine_path import DAY, QUERIES, Driver, said, snapshot
 
 from thalweg.cli import main
 from thalweg.runtime.upkeep.inspection import inspect
+from thalweg.store.manifest import FORMAT
 from thalweg.store.storage import LocalStorage
 
 
@@ -17,7 +18,8 @@ def test_state_in_words(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = snapshot(path)
     assert main(["state", str(path)]) == 0
     shown = said(capsys)
-    for text in ("format 4", "epoch 6", "1970-01-03T00:00:01Z", "each", "grouped", "running",
+    for text in (f"format {FORMAT}", "epoch 6", "1970-01-03T00:00:01Z", "each", "grouped",
+                 "running",
                  "aggregates by group", "referred to by nothing"):  # fmt: skip
         assert text in shown
     assert snapshot(path) == before

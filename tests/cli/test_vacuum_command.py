@@ -21,7 +21,8 @@ from thalweg.store.storage import LocalStorage, Storage
 
 def crash(path: Path) -> int:
     """Everything a process that dies may leave behind; how many files."""
-    for name in ("log/g1-7-0-pack.arrow", "late/9-9-x.arrow", "q/each/9-9-0.arrow", "drafts/d"):
+    packs = ("log/g1-7-0-pack", "late/9-9-x", "q/each/9-9-0")
+    for name in (*(f"{pack}-0123456789ab.arrow" for pack in packs), "drafts/d"):
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_bytes(b"left over")
     (path / "log" / f"{0:012d}.json").write_text("{}")

@@ -73,7 +73,7 @@ def test_queries_equal_the_audit(epochs: int) -> None:
         runner.stream(stream, table, lateness="10 seconds")
     for text in QUERIES:
         runner.sql(text)
-    runner.run()
+    runner.run(final=True)
     orders, payments, shipments = (rows[s] for s in STREAMS)
     expected = {
         "big_orders": check.filtered(orders, 300, "north"),

@@ -16,7 +16,7 @@ from thalweg.plan.joins.join_caches import Span, with_spans
 from thalweg.runtime.session.session import Query
 from thalweg.store import hostfiles
 from thalweg.store.hostfiles import HostFiles
-from thalweg.store.packs import PackCache
+from thalweg.store.pack_cache import PackCache
 from thalweg.testing import Runner
 
 SECOND = 1_000_000

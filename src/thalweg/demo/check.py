@@ -89,14 +89,16 @@ def joined(
 
 
 def windowed(orders: pa.Table, seconds: int, slide: int) -> Counter[Row]:
-    """Per boundary and region: count, sum and maximum of the amounts of the last `seconds`."""
+    """Per boundary and region, until no row is left: count, sum and maximum of the amounts of the
+    last `seconds`."""
     ts = _micros(orders["ts"])
     order = np.argsort(ts, kind="stable")
     ts, amount = ts[order], orders["amount"].to_numpy()[order]
     region = np.asarray(orders["region"].to_pylist(), object)[order]
     step = slide * MICROS
     found: Counter[Row] = Counter()
-    for boundary in range((int(ts[0]) // step + 1) * step, (int(ts[-1]) // step + 2) * step, step):
+    first, last = int(ts[0]) // step + 1, (int(ts[-1]) + seconds * MICROS) // step
+    for boundary in range(first * step, (last + 1) * step, step):
         low, high = np.searchsorted(ts, [boundary - seconds * MICROS, boundary])
         for name in sorted(set(region[low:high])):
             amounts = amount[low:high][region[low:high] == name]

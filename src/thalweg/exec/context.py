@@ -17,7 +17,8 @@ from thalweg.exec.expressions.evaluate import UserFunction
 from thalweg.exec.tactics import AnyTactic, Seen, Subject
 from thalweg.instants import Ints
 from thalweg.plan.types import DataType
-from thalweg.store.packs import Pack, PackCache
+from thalweg.store.pack_cache import PackCache
+from thalweg.store.packs import Pack
 
 
 @dataclass(slots=True)

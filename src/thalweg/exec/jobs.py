@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from thalweg.errors import PathError
 from thalweg.exec.expressions.evaluate import UserFunction
 from thalweg.exec.leaves.window_store import KeepResult, KeepTask, keep
 from thalweg.exec.shared_filters.merge_sets import MergeSetsTask, merge_sets
@@ -33,7 +34,7 @@ from thalweg.exec.upkeep.merge_packs import (
     fold_rows,
     merge,
 )
-from thalweg.store.packs import PackCache
+from thalweg.store.pack_cache import PackCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,11 @@ Result = (
 
 def execute(job: Job, cache: PackCache, functions: Mapping[str, UserFunction]) -> Result:
     """Run one job. An error in a query's own code is returned, not raised, so that other queries
-    continue."""
+    continue. Files that cannot be read or written end the run: no query is at fault."""
     if isinstance(job, StepTask):
         try:
             return step(job, cache, functions)
-        except (OSError, MemoryError):
+        except (OSError, MemoryError, PathError):
             raise
         except Exception as error:
             shown = traceback.format_exc(limit=-4)
@@ -68,7 +69,7 @@ def execute(job: Job, cache: PackCache, functions: Mapping[str, UserFunction]) -
         return clean(job, cache, functions)
     try:
         return _upkeep(job, cache, functions)
-    except (OSError, MemoryError):
+    except (OSError, MemoryError, PathError):
         raise
     except Exception as error:  # packs stay apart, answers stay right
         return UpkeepFailed(f"{type(job).__name__}: {type(error).__name__}: {error}")

@@ -25,7 +25,7 @@ from thalweg.exec.task import StepResult, StepTask
 from thalweg.instants import AFTER_TIME
 from thalweg.plan import state_slots
 from thalweg.plan.logical import EmitKind
-from thalweg.store.packs import PackCache
+from thalweg.store.pack_cache import PackCache
 
 
 def step(task: StepTask, cache: PackCache, functions: Mapping[str, UserFunction]) -> StepResult:

@@ -18,7 +18,7 @@ from thalweg.exec.expressions.evaluate import UserFunction
 from thalweg.exec.jobs import Job, Result, execute_all
 from thalweg.spark import worker
 from thalweg.spark.settings import is_local
-from thalweg.store.packs import ColdReads, PackCache
+from thalweg.store.pack_cache import MOST_BYTES, ColdReads, PackCache
 from thalweg.store.storage import Storage
 
 
@@ -52,11 +52,12 @@ class SparkExecutor:
 
 
 class DriverExecutor:
-    """Runs batches of jobs in threads here; each place has a pack cache of its own."""
+    """Runs batches of jobs in threads here; each place has a pack cache of its own, and all of them
+    one limit in bytes."""
 
     def __init__(self, storage: Storage, places: int, spark: SparkExecutor) -> None:
         cold = ColdReads(storage)
-        self._caches = [PackCache(storage, cold=cold) for _ in range(places)]
+        self._caches = [PackCache(storage, MOST_BYTES // places, cold=cold) for _ in range(places)]
         self._pool = ThreadPoolExecutor(places, thread_name_prefix="thalweg-step")
         self._aside = ThreadPoolExecutor(1, thread_name_prefix="thalweg-aside")
         self._storage = storage

@@ -7,7 +7,6 @@ return only their names; the batch is in the log once one small file exists.
 
 from __future__ import annotations
 
-import json
 import re
 import time
 import uuid
@@ -21,7 +20,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming import StreamingQuery
 
-from thalweg.errors import CheckpointLost, GroupMismatch
 from thalweg.plan.catalog import StreamDef
 from thalweg.runtime.sources.files import read_files
 from thalweg.runtime.sources.log_writer import LogWriter
@@ -30,6 +28,7 @@ from thalweg.runtime.sources.pack_rows import Ingested, IngestPlan, ingest_table
 from thalweg.runtime.sources.python_arguments import normalized
 from thalweg.runtime.state.clock import wall_clock
 from thalweg.spark.arrow import arrow_messages, arrow_schema, record_batches
+from thalweg.spark.checkpoints import checkpoint_files, checkpoint_id
 from thalweg.spark.settings import is_local
 from thalweg.store.storage import Storage
 
@@ -78,6 +77,7 @@ class IngestGroup:
         self.log = log
         self.keys_of = keys_of
         self.parallelism = parallelism
+        self._files = checkpoint_files(storage, checkpoint)
         self.query: StreamingQuery | None = None
         self.dropped: set[str] = set()
         """Streams whose rows are wanted no longer; their places in the query stay."""
@@ -92,6 +92,8 @@ class IngestGroup:
         return [{"stream": i.definition.name, "source": source_text(i)} for i in self.inputs]
 
     def start(self, available_now: bool) -> StreamingQuery:
+        if self._files is not None:
+            self._files.drop_torn()
         united = self._united()
         self._arrow_schema = arrow_schema(united)
         writer = (
@@ -178,6 +180,8 @@ class IngestGroup:
                     continue  # nothing refers to what was read; it is swept
                 packs.setdefault(name, []).extend(found.packs)
                 rejects.setdefault(name, []).extend(found.rejects)
+        if self._files is not None:
+            self._files.force()
         self.log.append(self.number, (query_id, batch), packs, rejects, clock, begun)
         self.log.note_own_seconds(time.perf_counter() - begun - away)
 
@@ -338,82 +342,3 @@ def _write_tables(
         one = ingest_table(slots.plan, records.table, storage, records.malformed)
         total.packs += one.packs
         total.rejects += one.rejects
-
-
-# -- group identity ----------------------------------------------------------------------------
-
-
-def checkpoint_id(spark: SparkSession, checkpoint: str) -> str | None:
-    """The id Spark gave the query of a checkpoint, None if there is no checkpoint."""
-    jvm = spark._jvm
-    path = jvm.org.apache.hadoop.fs.Path(f"{checkpoint}/metadata")
-    fs = path.getFileSystem(spark._jsc.hadoopConfiguration())
-    if not fs.exists(path):
-        return None
-    stream = fs.open(path)
-    try:
-        text = jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
-    finally:
-        stream.close()
-    return str(json.loads(text)["id"])
-
-
-def checkpoint_batch(spark: SparkSession, checkpoint: str) -> int:
-    """The last batch a checkpoint has offsets for, -1 if there is none."""
-    path = spark._jvm.org.apache.hadoop.fs.Path(f"{checkpoint}/offsets")
-    fs = path.getFileSystem(spark._jsc.hadoopConfiguration())
-    if not fs.exists(path):
-        return -1
-    names = [str(status.getPath().getName()) for status in fs.listStatus(path)]
-    return max((int(n) for n in names if n.isdigit()), default=-1)
-
-
-def dropped_of(recorded: dict[str, Any]) -> frozenset[str]:
-    """The streams of a recorded group that have been dropped."""
-    return frozenset(recorded.get("dropped", ()))
-
-
-def nothing_in(spark: SparkSession, path: str) -> str:
-    """A pattern of files in a folder that has none. Spark looks at the files of the last batch
-    once more, which may lie in other folders: not under one that is named itself."""
-    folder = spark._jvm.org.apache.hadoop.fs.Path(path)
-    folder.getFileSystem(spark._jsc.hadoopConfiguration()).mkdirs(folder)
-    return f"{path}/*"
-
-
-def check_batches(number: int, logged: int, found: int) -> None:
-    """Refuse a checkpoint that is behind the log: Spark would number other rows alike."""
-    if found < logged:
-        raise CheckpointLost(
-            f"the checkpoint of ingest group {number} has lost batches: it ends at {found}, the "
-            f"log at {logged}",
-            remedy="restore the checkpoint folder as it was, or start over on a new path",
-        )
-
-
-def check_group(
-    number: int,
-    recorded: dict[str, Any],
-    description: list[dict[str, str]],
-    query_id: str | None,
-    found_id: str | None,
-) -> None:
-    """Refuse a group whose streams or checkpoint are not the ones this path knows."""
-    if recorded.get("streams") not in (None, description):
-        raise GroupMismatch(
-            f"the streams of ingest group {number} differ from the ones on this path:\n"
-            f"  recorded {_shown(recorded['streams'])}\n  given    {_shown(description)}",
-            remedy="give the same streams in the same order with the same sources, or use "
-            "another path; Spark would otherwise swap or repeat their offsets",
-        )
-    if query_id is not None and found_id != query_id:
-        state = "is missing" if found_id is None else "belongs to another query"
-        raise CheckpointLost(
-            f"the checkpoint of ingest group {number} {state}",
-            remedy="restore the checkpoint folder, or start over on a new path; reading the "
-            "sources again from the beginning would count rows twice",
-        )
-
-
-def _shown(streams: list[dict[str, str]]) -> str:
-    return ", ".join(f"{s['stream']} ({s['source']})" for s in streams)

@@ -14,18 +14,17 @@ from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.sources.push import Pusher, PushInput
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.failures import STREAM, Failures
-from thalweg.spark.file_names import file_names
-from thalweg.spark.ingest import (
-    IngestGroup,
-    StreamInput,
+from thalweg.spark.checkpoints import (
     check_batches,
     check_group,
-    checkpoint_batch,
     checkpoint_id,
     dropped_of,
+    finished_batch,
     nothing_in,
-    reads_files,
+    planned_batch,
 )
+from thalweg.spark.file_names import file_names
+from thalweg.spark.ingest import IngestGroup, StreamInput, reads_files
 from thalweg.store.packs import Key
 from thalweg.store.storage import Storage
 
@@ -89,9 +88,12 @@ class IngestGroups:
                 for was, now in zip(recorded["streams"], group.description(), strict=True)
             ]
             check_group(number, recorded, described, query_id, found)
-            if query_id is not None:
-                logged = self._log.last_batch(query_id)
-                check_batches(number, logged, checkpoint_batch(self._spark, group.checkpoint))
+            check_batches(
+                number,
+                -1 if query_id is None else self._log.last_batch(query_id),
+                planned_batch(self._spark, group.checkpoint),
+                finished_batch(self._spark, group.checkpoint),
+            )
             groups[number] = group
         files = [given for given in left.values() if reads_files(given)]
         others = [[given] for given in left.values() if given not in files]

@@ -65,6 +65,16 @@ SETTINGS = (
         "false",
         "ingest keeps no state, so batches without data do nothing",
     ),
+    Setting(
+        "spark.sql.streaming.minBatchesToRetain",
+        "16",
+        "the log says what was read, so Spark's checkpoint need not reach back far",
+    ),
+    Setting(
+        "spark.sql.streaming.fileSource.log.cleanupDelay",
+        "60000",
+        "else lists of files that were read stay for ten minutes each in the checkpoint",
+    ),
 )
 
 

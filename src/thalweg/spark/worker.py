@@ -15,7 +15,7 @@ from thalweg.exec.expressions.evaluate import UserFunction
 from thalweg.exec.jobs import Job, execute_all
 from thalweg.store import native
 from thalweg.store.hostfiles import HostFiles
-from thalweg.store.packs import PackCache
+from thalweg.store.pack_cache import PackCache
 from thalweg.store.storage import Storage
 
 _caches: dict[str, PackCache] = {}
@@ -97,6 +97,7 @@ def warm_up() -> None:
     h = np.array([1, 2], np.uint64)
     t = np.array([1, 2], np.int64)
     native.mix(h)
+    native.checksum(h, h[0], h[0])
     native.combine(h, h)
     native.key_time_order(h, t)
     native.time_order(t[::-1].copy())

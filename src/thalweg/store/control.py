@@ -7,16 +7,19 @@ removes it.
 
 from __future__ import annotations
 
-import json
+import re
 import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from thalweg.errors import FileDamaged
+from thalweg.store.json_files import create_json, load_json
 from thalweg.store.storage import Storage
 
 REQUESTS, ANSWERS = "control/requests", "control/answers"
+_NAME = re.compile(r"(\d{20})-[0-9a-f]{8}\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +34,26 @@ class Request:
 def submit(storage: Storage, script: str, query: str | None = None) -> Request:
     """Write a request; an engine on the path will process it, now or when one is started."""
     request = Request(f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}", script, query)
-    data = json.dumps({"script": script, "query": query}).encode()
-    storage.create(f"{REQUESTS}/{request.name}.json", data)
+    create_json(storage, f"{REQUESTS}/{request.name}.json", {"script": script, "query": query})
     return request
 
 
 def waiting(storage: Storage) -> Iterator[Request]:
-    """Requests in the order they were made."""
+    """Requests in the order they were made; one that is damaged is answered with that."""
     for file in sorted(storage.listing(REQUESTS)):
-        if file.endswith(".json"):
-            name = file.rsplit("/", 1)[1].removesuffix(".json")
-            yield Request(name, **json.loads(storage.read(file)))
+        if _made(file) is None:
+            continue
+        name = file.rsplit("/", 1)[1].removesuffix(".json")
+        try:
+            yield Request(name, **load_json(storage, file))
+        except FileDamaged as error:
+            refusal = {"error": "FileDamaged", "message": error.message, "remedy": "ask again"}
+            answer(storage, name, refusal)
 
 
 def answer(storage: Storage, name: str, outcome: dict[str, Any]) -> None:
     """Write the answer to a request, and remove the request."""
-    storage.create(f"{ANSWERS}/{name}.json", json.dumps(outcome).encode())
+    create_json(storage, f"{ANSWERS}/{name}.json", outcome)
     storage.delete(f"{REQUESTS}/{name}.json")
 
 
@@ -55,7 +62,7 @@ def answered(storage: Storage, name: str) -> dict[str, Any] | None:
     file = f"{ANSWERS}/{name}.json"
     if not storage.exists(file):
         return None
-    found: dict[str, Any] = json.loads(storage.read(file))
+    found: dict[str, Any] = load_json(storage, file)
     storage.delete(file)
     return found
 
@@ -63,5 +70,12 @@ def answered(storage: Storage, name: str) -> dict[str, Any] | None:
 def forget_answers(storage: Storage, older_than: float) -> None:
     """Remove answers, older than an instant (seconds since 1970), that no client has fetched."""
     for file in storage.listing(ANSWERS):
-        if int(file.rsplit("/", 1)[1].split("-")[0]) < older_than * 1e9:
+        made = _made(file)
+        if made is not None and made < older_than * 1e9:
             storage.delete(file)
+
+
+def _made(file: str) -> int | None:
+    """When a request or an answer was made (ns since 1970); None for files of others."""
+    found = _NAME.fullmatch(file.rsplit("/", 1)[1])
+    return None if found is None else int(found[1])

@@ -6,18 +6,21 @@ one that has not been renewed for a week is taken for dead.
 
 from __future__ import annotations
 
-import json
+import re
 import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from thalweg.errors import FileMissing
 from thalweg.store.file_names import file_name_of
+from thalweg.store.json_files import create_json, load_json
 from thalweg.store.storage import Storage
 
 FOLDER = "leases"
 DEAD_AFTER = 7 * 86_400
+_LEASE = re.compile(rf"{FOLDER}/[^/]+/\d{{12}}-[0-9a-f]{{8}}\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ def renew(storage: Storage, lease: Lease) -> None:
     # a name of its own each time: files are created, never changed
     name = f"{_folder(lease.follower)}{lease.epoch:012d}-{uuid.uuid4().hex[:8]}.json"
     data = {"query": lease.query, "epoch": lease.epoch, "renewed": lease.renewed}
-    storage.create(name, json.dumps(data).encode())
+    create_json(storage, name, data)
     for other in _of(storage, lease.follower):
         if other != name:
             storage.delete(other)
@@ -48,11 +51,11 @@ def release(storage: Storage, follower: str) -> None:
 def leases(storage: Storage) -> Iterator[Lease]:
     """The leases of followers that are alive, for each the one with the latest epoch."""
     latest: dict[str, Lease] = {}
-    for name in storage.listing(FOLDER):
+    for name in filter(_LEASE.fullmatch, storage.listing(FOLDER)):
         follower = unquote(name.removeprefix(f"{FOLDER}/").rsplit("/", 1)[0])
         try:
-            found = Lease(follower, **json.loads(storage.read(name)))
-        except FileNotFoundError:
+            found = Lease(follower, **load_json(storage, name))
+        except FileMissing:
             continue  # renewed during the listing
         known = latest.get(follower, found)
         latest[follower] = max(known, found, key=lambda lease: (lease.epoch, lease.renewed))

@@ -6,14 +6,15 @@ that opening a path reads a bounded number of files. Plain JSON, never pickle.
 
 from __future__ import annotations
 
-import json
+import re
 from typing import Any
 
 from thalweg.errors import FormatTooNew, PathError, PathInUse
-from thalweg.store.storage import Storage
+from thalweg.store.json_files import create_json, load_json
+from thalweg.store.storage import Storage, where
 
 FOLDER = "manifests"
-FORMAT = 4
+FORMAT = 5
 CHECKPOINT_EVERY = 32
 MOST_CHECKPOINTS_LEFT_OUT = 8
 """A large state with few changes is written as a whole at the latest after this many."""
@@ -21,6 +22,7 @@ FORMAT_FILE = "format.json"
 
 State = dict[str, Any]
 _NOTHING = object()
+_MANIFEST = re.compile(rf"{FOLDER}/\d{{12}}(\.whole)?\.json")
 
 
 def manifest_name(epoch: int, whole: bool = False) -> str:
@@ -32,7 +34,7 @@ def refuse_newer(storage: Storage) -> int | None:
     on a path without one."""
     if not storage.exists(FORMAT_FILE):
         return None
-    found = int(json.loads(storage.read(FORMAT_FILE))["format"])
+    found = int(load_json(storage, FORMAT_FILE)["format"])
     if found > FORMAT:
         raise FormatTooNew(
             f"the path has format {found}, this version reads up to {FORMAT}",
@@ -48,7 +50,7 @@ def check_format(storage: Storage) -> None:
     if found is not None and found < FORMAT:
         storage.delete(FORMAT_FILE)
     if found is None or found < FORMAT:
-        storage.create(FORMAT_FILE, json.dumps({"format": FORMAT}).encode())
+        create_json(storage, FORMAT_FILE, {"format": FORMAT})
 
 
 def difference(old: State, new: State, depth: int = 3) -> State:
@@ -81,8 +83,7 @@ def apply(state: State, change: State) -> State:
 
 def commit_manifest(storage: Storage, epoch: int, old: State, new: State) -> None:
     """Commit an epoch's state as the current one; if its place is taken, another owner is alive."""
-    data = json.dumps(difference(old, new)).encode()
-    if not storage.create(manifest_name(epoch), data):
+    if not create_json(storage, manifest_name(epoch), difference(old, new)):
         raise PathInUse(
             f"epoch {epoch} was committed by another engine",
             remedy="another engine runs on this path: stop it, or use another path",
@@ -93,7 +94,7 @@ def commit_manifest(storage: Storage, epoch: int, old: State, new: State) -> Non
 
 def _whole_pays(storage: Storage) -> bool:
     """Whether the manifests since the last whole one are as long as it, or many."""
-    names = [n for n in storage.listing(FOLDER) if n.endswith(".json")]
+    names = _manifests(storage)
     last = max((n for n in names if n.endswith(".whole.json")), default=None)
     if last is None:
         return True
@@ -105,7 +106,7 @@ def _whole_pays(storage: Storage) -> bool:
 
 def write_whole(storage: Storage, epoch: int, state: State) -> None:
     """Write a committed epoch's whole state and drop the manifests it makes superfluous."""
-    storage.create(manifest_name(epoch, whole=True), json.dumps(state).encode())
+    create_json(storage, manifest_name(epoch, whole=True), state)
     for name in superseded(storage, epoch):
         storage.delete(name)
 
@@ -113,33 +114,39 @@ def write_whole(storage: Storage, epoch: int, state: State) -> None:
 def superseded(storage: Storage, epoch: int) -> list[str]:
     """Manifests that are superfluous once this epoch has a whole one."""
     limit = manifest_name(epoch)
-    return [name for name in storage.listing(FOLDER) if name < limit]
+    return [name for name in _manifests(storage) if name < limit]
 
 
 def load(storage: Storage) -> tuple[int, State]:
     """The last committed epoch and its state; (0, {}) on a fresh path."""
-    names = [n for n in storage.listing(FOLDER) if n.endswith(".json")]
+    names = _manifests(storage)
     wholes = [n for n in names if n.endswith(".whole.json")]
     state: State = {}
     epoch = 0
     if wholes:
         epoch = _number(wholes[-1])
-        state = json.loads(storage.read(wholes[-1]))
+        state = load_json(storage, wholes[-1])
     for name in names:
         if not name.endswith(".whole.json") and _number(name) > epoch:
-            _refuse_gap(epoch + 1, _number(name))
-            state = apply(state, json.loads(storage.read(name)))
+            _refuse_gap(storage, epoch + 1, _number(name))
+            state = apply(state, load_json(storage, name))
             epoch = _number(name)
     return epoch, state
 
 
-def _refuse_gap(wanted: int, found: int) -> None:
+def _refuse_gap(storage: Storage, wanted: int, found: int) -> None:
     """Refuse gaps between epochs: differences over one would give a state that never was."""
     if found != wanted:
         raise PathError(
-            f"the manifest of epoch {wanted} is missing, though there is one of epoch {found}",
+            f"the manifest of epoch {wanted} is missing in {where(storage)}/{FOLDER}, though there "
+            f"is one of epoch {found}",
             remedy="restore the manifests folder from a copy; nothing was changed",
         )
+
+
+def _manifests(storage: Storage) -> list[str]:
+    """Manifests in order; other files in their folder are none of the engine's."""
+    return [n for n in storage.listing(FOLDER) if _MANIFEST.fullmatch(n)]
 
 
 def _number(name: str) -> int:

@@ -9,7 +9,6 @@ hash: a bucket, or a range of them, is one slice of an index.
 from __future__ import annotations
 
 import json
-import threading
 import uuid
 from bisect import bisect_left
 from collections import Counter
@@ -21,11 +20,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from cachetools import LRUCache
 
 from thalweg.store import native
 from thalweg.store.hashing import Hashes, hash_columns
-from thalweg.store.hostfiles import HostFiles
 from thalweg.store.storage import COLD, Storage
 
 TIME = "__ts"
@@ -267,86 +264,3 @@ def _cuts(ts: Ints) -> tuple[int, ...]:
     pieces = min(len(ts) // PIECE_ROWS, MOST_PIECES)
     ranks = [len(ts) * i // pieces for i in range(1, pieces)]
     return tuple(np.partition(ts, ranks)[ranks].tolist()) if ranks else ()
-
-
-class ColdReads:
-    """Recently read cold packs, for the caches of one process: reading one takes a while."""
-
-    MOST = 16
-
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
-        self._lock = threading.Lock()
-        self._read: LRUCache[str, pa.Table] = LRUCache(self.MOST)
-
-    def table(self, name: str) -> pa.Table:
-        with self._lock:  # one at a time: mostly all readers want the same one
-            if name not in self._read:
-                self._read[name] = self._storage.read_table(name)
-            return self._read[name]
-
-
-MOST_ENTRIES = 4096
-"""The number of entries remembered at a time, however small."""
-
-
-class PackCache:
-    """Open packs and values derived from them; the least recently used are dropped first.
-
-    Packs never change, so a name identifies one; losing an entry costs time, never a row. `files`
-    is set where other processes may continue with the derived values of this one, `cold` where
-    there are other caches in this process.
-    """
-
-    def __init__(
-        self,
-        storage: Storage,
-        limit: int = 2 << 30,
-        files: HostFiles | None = None,
-        cold: ColdReads | None = None,
-    ) -> None:
-        self.storage = storage
-        self.files = files
-        self._cold = cold or ColdReads(storage)
-        self._packs = _least_recent(limit)
-        self._derived = _least_recent(limit)
-        self._numbers: dict[str, int] = {}
-        self._names: list[str] = []
-
-    def open(self, name: str) -> Pack:
-        held = self._packs.get(name)
-        if held is None:
-            is_cold = name.endswith(COLD)
-            table = self._cold.table(name) if is_cold else self.storage.read_table(name)
-            pack = Pack(name, table)
-            held = self._packs[name] = pack, int(pack.table.nbytes)
-        return held[0]
-
-    def number_of(self, name: str) -> int:
-        """A small number that stands for a pack in this process."""
-        number = self._numbers.get(name)
-        if number is None:
-            number = self._numbers[name] = len(self._names)
-            self._names.append(name)
-        return number
-
-    def name_of(self, number: int) -> str:
-        return self._names[number]
-
-    def derived(self, key: Any) -> Any:
-        held = self._derived.get(key)
-        return None if held is None else held[0]
-
-    def remember(self, key: Any, value: Any, size: int) -> None:
-        self._derived[key] = value, size
-
-
-def _least_recent(limit: int) -> LRUCache[Any, tuple[Any, int]]:
-    """Values with their sizes, bounded in bytes and in entries; the least recently used are dropped
-    first."""
-    smallest = max(limit // MOST_ENTRIES, 1)
-
-    def size(held: tuple[Any, int]) -> int:
-        return min(max(held[1], smallest), limit)  # an entry larger than the bound is kept alone
-
-    return LRUCache(limit, getsizeof=size)

@@ -2,7 +2,8 @@
 
 One rule carries every guarantee: `create` makes a file that did not exist, wholly or not at all,
 and returns False if it exists already. Tables are Arrow files, which are mapped into memory, or,
-for those that are seldom read, Parquet files, which take less room; the name says which.
+for those that are seldom read, Parquet files, which take less room; the name says which. Both
+end with a checksum, which is verified whenever a file is opened.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from thalweg.errors import PathError
+from thalweg.store.losses import damaged, missing, told
+from thalweg.store.seals import SIZE, Broken, seal_of, sealed_size
 
 DRAFTS = "drafts"
 _force = getattr(os, "fdatasync", os.fsync)
@@ -37,6 +40,11 @@ class Storage(Protocol):
     def size(self, name: str) -> int: ...
     def listing(self, folder: str) -> list[str]: ...
     def delete(self, name: str) -> None: ...
+
+
+def where(storage: Storage) -> str:
+    """The path or URL of a storage."""
+    return str(getattr(storage, "root", getattr(storage, "url", "the storage")))
 
 
 def open_storage(path: str, durable: bool = True) -> Storage:
@@ -91,49 +99,75 @@ class LocalStorage:
 
     def write_table(self, name: str, table: pa.Table) -> int:
         path = self._path(name)
-        with self._opened(path) as sink:
+        with told(self.root, name, "write"), self._opened(path) as sink:
             _write(name, table, _Steady(sink) if self.durable else sink)
-            if self.durable:
-                sink.flush()
-                os.fsync(sink.fileno())
+            sink.flush()
+            with pa.memory_map(str(path)) as written:
+                sink.write(seal_of(written.read_buffer()))
+            self._force(sink, path)
         return path.stat().st_size
 
     def _opened(self, path: Path) -> Any:
         try:
             return path.open("wb")
         except FileNotFoundError:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            self._make_folder(path.parent)
             return path.open("wb")
 
+    def _make_folder(self, folder: Path) -> None:
+        """Create a folder and those above it; names of folders survive a power failure as well."""
+        if not folder.is_dir():
+            self._make_folder(folder.parent)
+            folder.mkdir(exist_ok=True)
+            self._force_names(folder.parent)
+
+    def _force(self, file: Any, path: Path) -> None:
+        """Force a file and its name to disk."""
+        if self.durable:
+            file.flush()
+            os.fsync(file.fileno())
+            self._force_names(path.parent)
+
+    def _force_names(self, folder: Path) -> None:
+        if self.durable:
+            force_names(folder)
+
     def read_table(self, name: str) -> pa.Table:
-        with pa.memory_map(str(self._path(name))) as source:
-            return _read(name, source)
+        with told(self.root, name, "read"), self._path(name).open("rb") as file:
+            if not os.fstat(file.fileno()).st_size:
+                raise damaged(self.root, name, "it is empty")
+        with told(self.root, name, "read"), pa.memory_map(str(self._path(name))) as source:
+            return _verified(self.root, name, source.read_buffer())
 
     def create(self, name: str, data: bytes) -> bool:
         path = self._path(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
         draft = self._path(f"{DRAFTS}/{uuid.uuid4().hex}")
-        with self._opened(draft) as file:
-            file.write(data)
-            file.flush()
-            if self.durable:
-                os.fsync(file.fileno())
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            return False
-        finally:
-            draft.unlink()
+        with told(self.root, name, "write"):
+            self._make_folder(path.parent)
+            with self._opened(draft) as file:
+                file.write(data)
+                file.flush()
+                if self.durable:
+                    os.fsync(file.fileno())
+            try:
+                os.link(draft, path)
+            except FileExistsError:
+                return False
+            finally:
+                draft.unlink()
+            self._force_names(path.parent)
         return True
 
     def read(self, name: str) -> bytes:
-        return self._path(name).read_bytes()
+        with told(self.root, name, "read"):
+            return self._path(name).read_bytes()
 
     def exists(self, name: str) -> bool:
         return self._path(name).exists()
 
     def size(self, name: str) -> int:
-        return self._path(name).stat().st_size
+        with told(self.root, name, "read"):
+            return self._path(name).stat().st_size
 
     def listing(self, folder: str) -> list[str]:
         base = self._path(folder)
@@ -144,7 +178,7 @@ class LocalStorage:
         )
 
     def delete(self, name: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
+        with told(self.root, name, "delete"), contextlib.suppress(FileNotFoundError):
             self._path(name).unlink()
 
 
@@ -166,13 +200,17 @@ class RemoteStorage:
         return fs.open(path, mode)
 
     def write_table(self, name: str, table: pa.Table) -> int:
-        with self._open(name, "wb") as sink:
-            _write(name, table, sink)
-            return int(sink.tell())
+        drawn = pa.BufferOutputStream()
+        _write(name, table, drawn)
+        content = drawn.getvalue()
+        with told(self.url, name, "write"), self._open(name, "wb") as sink:
+            sink.write(content)
+            sink.write(seal_of(content))
+        return int(content.size) + SIZE
 
     def read_table(self, name: str) -> pa.Table:
-        with self._open(name, "rb") as source:
-            return _read(name, pa.BufferReader(source.read()))
+        with told(self.url, name, "read"), self._open(name, "rb") as source:
+            return _verified(self.url, name, pa.py_buffer(source.read()))
 
     def create(self, name: str, data: bytes) -> bool:
         fs, root = self._fs()
@@ -190,7 +228,7 @@ class RemoteStorage:
         return True
 
     def read(self, name: str) -> bytes:
-        with self._open(name, "rb") as file:
+        with told(self.url, name, "read"), self._open(name, "rb") as file:
             return bytes(file.read())
 
     def exists(self, name: str) -> bool:
@@ -230,8 +268,13 @@ class MemoryStorage:
         return int(table.nbytes)
 
     def read_table(self, name: str) -> pa.Table:
-        held = self.files[name]
+        held = self._held(name)
         return _read(name, pa.BufferReader(held)) if isinstance(held, bytes) else held
+
+    def _held(self, name: str) -> Any:
+        if name not in self.files:
+            raise missing("memory", name)
+        return self.files[name]
 
     def create(self, name: str, data: bytes) -> bool:
         if name in self.files:
@@ -240,13 +283,13 @@ class MemoryStorage:
         return True
 
     def read(self, name: str) -> bytes:
-        return bytes(self.files[name])
+        return bytes(self._held(name))
 
     def exists(self, name: str) -> bool:
         return name in self.files
 
     def size(self, name: str) -> int:
-        held = self.files[name]
+        held = self._held(name)
         return len(held) if isinstance(held, bytes) else int(held.nbytes)
 
     def listing(self, folder: str) -> list[str]:
@@ -268,6 +311,24 @@ def _write(name: str, table: pa.Table, sink: Any) -> None:
         return
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
+
+
+def force_names(folder: str | Path) -> None:
+    """Force the names in a folder to disk: files that are forced may otherwise be without one."""
+    with contextlib.suppress(PermissionError):  # where folders cannot be opened, as on Windows
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _verified(root: str, name: str, whole: pa.Buffer) -> pa.Table:
+    """The table in the bytes of a file; a changed file is refused before it is read."""
+    try:
+        return _read(name, pa.BufferReader(whole.slice(0, sealed_size(whole))))
+    except (Broken, pa.ArrowException) as error:
+        raise damaged(root, name, error) from error
 
 
 def _read(name: str, source: Any) -> pa.Table:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from thalweg.exec.expressions.evaluate import UserFunction
 from thalweg.exec.jobs import Job, Result, execute_all
-from thalweg.store.packs import PackCache
+from thalweg.store.pack_cache import PackCache
 
 
 @dataclass(slots=True)

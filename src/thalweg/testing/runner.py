@@ -22,7 +22,6 @@ from thalweg.features import LANGUAGE
 from thalweg.fluent.streams import Stream, named
 from thalweg.instants import instant_of
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef
-from thalweg.plan.joins.join_order import Orders
 from thalweg.runtime.epoch.coordinator import EpochReport
 from thalweg.runtime.epoch.frontiers import Close
 from thalweg.runtime.lifecycle.backfill import Pace
@@ -35,10 +34,11 @@ from thalweg.runtime.state.open_path import committed_state
 from thalweg.statements import Language
 from thalweg.store import manifest
 from thalweg.store.log import LogEntry, commit_entry
-from thalweg.store.packs import PackCache
+from thalweg.store.pack_cache import PackCache
 from thalweg.store.storage import MemoryStorage, Storage
+from thalweg.testing.forced_switches import switch_plans
 from thalweg.testing.local_executor import LocalExecutor
-from thalweg.testing.restless import restless_kinds, with_random_subresults
+from thalweg.testing.restless import restless_kinds
 
 
 class Runner:
@@ -244,34 +244,19 @@ class Runner:
     def epoch(self, entries: list[LogEntry], **how: Any) -> EpochReport | None:
         """One epoch over committed entries (`close` and `live` as in the coordinator)."""
         if self._random is not None:
-            self._switch(self._random)
-        report = self._one_epoch(entries, **how)
-        while self.core.coordinator.is_short:  # rows that an epoch had no room for
-            report = self._one_epoch([]) or report
-        return report
-
-    def _one_epoch(self, entries: list[LogEntry], **how: Any) -> EpochReport | None:
-        report = self.core.coordinator.epoch(entries, clock=self._clock, **how)
-        if report is not None:
-            self.reports.append(report)
-            self.core.delivery.deliver(insist=True)
-            if report.epoch in self.restarts:
-                self.restart()
-        return report
-
-    def _switch(self, rng: random.Random) -> None:
-        for name in list(self.core.plans):
-            if name not in self.core.queries.queries:
-                continue  # one that others are members of
-            if rng.random() < 0.3:
-                continue  # what was kept for a plan is used when it runs on
-            leaves = len(self.core.plans[name].leaves)
-            orders = Orders(
-                tuple(tuple(rng.sample(range(6), 6)) for _ in range(leaves)),
-                tuple(tuple(rng.sample(range(leaves), leaves)) for _ in range(leaves)),
-            )
-            plan = self.core.planner.physical(self.core.queries.bound(name), orders)
-            self.core.plans.replace(name, with_random_subresults(plan, rng))
+            switch_plans(self.core, self._random)
+        last: EpochReport | None = None
+        while True:
+            report = self.core.coordinator.epoch(entries, clock=self._clock, **how)
+            if report is not None:
+                last = report
+                self.reports.append(report)
+                self.core.delivery.deliver(insist=True)
+                if report.epoch in self.restarts:
+                    self.restart()
+            if not self.core.scheduler.is_short:
+                return last
+            entries, how = [], {}  # rows that the epoch had no room for
 
     @property
     def clock(self) -> int:

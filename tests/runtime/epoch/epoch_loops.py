@@ -14,7 +14,7 @@ from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.sources.pack_rows import IngestPlan, ingest_table
 from thalweg.runtime.sources.python_arguments import arrow_fields, make_stream
 from thalweg.runtime.state.engine_state import EngineState
-from thalweg.store.packs import PackCache
+from thalweg.store.pack_cache import PackCache
 from thalweg.store.storage import MemoryStorage
 from thalweg.testing.local_executor import LocalExecutor
 

@@ -31,7 +31,7 @@ from thalweg.runtime.state.clock import wall_clock
 from thalweg.runtime.state.open_path import claim, load_state, release, sweep
 from thalweg.runtime.upkeep import compaction
 from thalweg.store import manifest
-from thalweg.store.packs import PackCache
+from thalweg.store.pack_cache import PackCache
 from thalweg.testing.compare import canonical, difference, from_table
 from thalweg.testing.local_executor import LocalExecutor
 from thalweg.testing.runner import Runner

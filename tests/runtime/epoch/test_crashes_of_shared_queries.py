@@ -27,7 +27,7 @@ from thalweg.runtime.sources.python_arguments import arrow_fields, make_stream
 from thalweg.runtime.state.clock import wall_clock
 from thalweg.runtime.state.open_path import claim, load_state, release, sweep
 from thalweg.runtime.state.query_state import CONDITIONS, FILTERS
-from thalweg.store.packs import PackCache
+from thalweg.store.pack_cache import PackCache
 from thalweg.testing.local_executor import LocalExecutor
 
 SECOND = 1_000_000

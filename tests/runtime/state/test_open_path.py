@@ -9,7 +9,8 @@ import pytest
 
 from thalweg.errors import FormatTooNew
 from thalweg.runtime.state.open_path import claim, load_state
-from thalweg.store.manifest import FORMAT_FILE, check_format, load
+from thalweg.store.json_files import load_json
+from thalweg.store.manifest import FORMAT, FORMAT_FILE, check_format, load
 from thalweg.store.storage import LocalStorage, MemoryStorage
 from thalweg.testing.runner import Runner
 
@@ -44,4 +45,4 @@ def test_an_older_path_is_marked_as_ours() -> None:
     storage = MemoryStorage()
     storage.create(FORMAT_FILE, b'{"format": 1}')
     check_format(storage)
-    assert storage.read(FORMAT_FILE) == b'{"format": 4}'
+    assert load_json(storage, FORMAT_FILE) == {"format": FORMAT}

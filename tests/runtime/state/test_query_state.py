@@ -45,7 +45,7 @@ def whole() -> QueryState:
         Output(3, (pack.to_json(),), 12, (pack.to_json(),), True, (pack.to_json(),)),
         Limits({"s": 1}, {"s": (0, 1)}, 9),
         Sharing((pack.to_json(),), (4,), ([1, "s", []],), "group", "v > 3", Cohort("s", 8)),
-        Progress(20, 6, 4, True, "push", 30),
+        Progress(20, 6, 4, True, "push", 30, 19),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from thalweg.errors import FormatTooNew, PathError
+from thalweg.errors import FileMissing, FormatTooNew, PathError
 from thalweg.plan import state_slots
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.open_path import claim, release
@@ -114,7 +114,7 @@ def test_nothing_is_touched(path: Path, runner: Runner) -> None:
 
 
 def test_orphans_are_counted(path: Path, runner: Runner) -> None:
-    (path / "log" / "left.arrow").write_bytes(b"12345")
+    (path / "log" / "left-0123456789ab.arrow").write_bytes(b"12345")
     (path / "drafts" / "half").write_bytes(b"123")
     assert view(path).totals.unreferenced == Files(2, 8)
 
@@ -229,7 +229,7 @@ def test_readings_during_dropping_are_taken_again(monkeypatch: pytest.MonkeyPatc
     def first_torn(given: Storage) -> tuple[int, manifest.State]:
         calls.append(1)
         if len(calls) == 1:
-            raise FileNotFoundError("dropped meanwhile")
+            raise FileMissing("dropped meanwhile", remedy="read again")
         return real(given)
 
     monkeypatch.setattr(manifest, "load", first_torn)

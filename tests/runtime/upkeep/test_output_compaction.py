@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from thalweg.errors import ConfigError
+from thalweg.errors import ConfigError, FileMissing
 from thalweg.exec.upkeep.gather_output import EPOCH
 from thalweg.runtime.results.followers import Results
 from thalweg.runtime.state.output_keys import epochs_of, key_of, keys_of, owner_of
@@ -18,6 +18,7 @@ from thalweg.runtime.upkeep.inspection import inspect
 from thalweg.runtime.upkeep.output_compaction import SHARE_OF_RETAINED
 from thalweg.runtime.upkeep.vacuum import carry_out, plan_vacuum
 from thalweg.store.leases import Lease, renew
+from thalweg.store.losses import missing
 from thalweg.store.manifest import load
 from thalweg.store.storage import open_storage
 from thalweg.testing.runner import Runner
@@ -178,10 +179,10 @@ def test_a_file_that_is_missing_is_told_at_once() -> None:
 
     def gone(name: str) -> pa.Table:
         looked.append(name)
-        raise FileNotFoundError(name)
+        raise missing("path", name)
 
     runner.core.results._storage = SimpleNamespace(read_table=gone)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileMissing):
         query.results()
     assert len(looked) == 1
 
@@ -390,10 +391,10 @@ def test_a_file_that_stays_missing_is_told_while_epochs_go_on() -> None:
         if name == lost:
             tried.append(name)
             fed(runner, range(3 + len(tried), 4 + len(tried)))  # and something is committed
-            raise FileNotFoundError(name)
+            raise missing("path", name)
         return real(name)
 
     runner.core.results._storage = SimpleNamespace(read_table=read_table)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileMissing):
         query.results()
     assert len(tried) == 2

@@ -8,7 +8,8 @@ import numpy as np
 
 from thalweg.exec.leaves.row_combinations import Combinations
 from thalweg.instants import Ints
-from thalweg.store.packs import PackCache, PackMeta
+from thalweg.store.pack_cache import PackCache
+from thalweg.store.packs import PackMeta
 
 ROW_BITS = 32
 """A reference is the number of a pack and, in its lower bits, the row."""

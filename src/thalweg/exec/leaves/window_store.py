@@ -16,7 +16,8 @@ from thalweg.exec.expressions.evaluate import UserFunction
 from thalweg.exec.leaves.ordered_window import KeptLeaf
 from thalweg.exec.leaves.task_share import Share
 from thalweg.plan.leaf import Leaf
-from thalweg.store.packs import TIME, Key, PackCache, PackMeta, arrange, fresh_name, write_pack
+from thalweg.store.pack_cache import PackCache
+from thalweg.store.packs import TIME, Key, PackMeta, arrange, fresh_name, write_pack
 
 
 @dataclass(frozen=True, slots=True)

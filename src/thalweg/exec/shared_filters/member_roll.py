@@ -20,7 +20,8 @@ from thalweg.plan.expr import Expr
 from thalweg.plan.logical import Schema
 from thalweg.plan.sharing.shared_filter import Comparison, StandingFilter
 from thalweg.plan.types import DataType
-from thalweg.store.packs import PackCache, PackMeta
+from thalweg.store.pack_cache import PackCache
+from thalweg.store.packs import PackMeta
 from thalweg.store.storage import Storage
 
 ID, NAME, TEXT, CREATED, COMPARISONS, REST = "id", "name", "text", "created", "comparisons", "rest"

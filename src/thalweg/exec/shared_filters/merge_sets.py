@@ -15,7 +15,8 @@ from thalweg.exec.upkeep.gather_output import GatherResult
 from thalweg.instants import Ints
 from thalweg.store import native
 from thalweg.store.hashing import hash_columns, second_hash
-from thalweg.store.packs import TIME, PackCache, PackMeta, fresh_name, write_pack
+from thalweg.store.pack_cache import PackCache
+from thalweg.store.packs import TIME, PackMeta, fresh_name, write_pack
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thalweg.exec.expressions.evaluate import UserFunction
-from thalweg.store.packs import TIME, PackCache, PackMeta, fresh_name, write_pack
+from thalweg.store.pack_cache import PackCache
+from thalweg.store.packs import TIME, PackMeta, fresh_name, write_pack
 
 EPOCH = "__epoch"
 LAST_EPOCH = 1 << 62

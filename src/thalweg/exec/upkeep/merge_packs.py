@@ -16,16 +16,8 @@ from thalweg.exec.expressions.evaluate import UserFunction
 from thalweg.exec.leaves.subrelation import WEIGHT, summed
 from thalweg.instants import BEFORE_TIME
 from thalweg.store import native
-from thalweg.store.packs import (
-    TIME,
-    WAS,
-    Key,
-    PackCache,
-    PackMeta,
-    arrange,
-    fresh_name,
-    write_pack,
-)
+from thalweg.store.pack_cache import PackCache
+from thalweg.store.packs import TIME, WAS, Key, PackMeta, arrange, fresh_name, write_pack
 from thalweg.store.storage import COLD
 
 

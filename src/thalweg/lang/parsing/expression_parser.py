@@ -77,8 +77,9 @@ class ExpressionParser(SparkParser):
         node = super(HiveParser, self)._parse_types(
             check_func, schema, allow_identifiers, with_collation
         )
-        if isinstance(node, exp.DataType):
-            node.meta["written"] = self.sql[start : self.end()]
+        written = self.sql[start : self.end()]
+        if isinstance(node, exp.DataType) and not written[:1].isdigit():  # not that of 2L
+            node.meta["written"] = written
         return node
 
     def _parse_unary(self) -> exp.Expr | None:

@@ -192,11 +192,6 @@ class Coordinator:
         self._changes.committed()
         self._committer.delete_dropped()
 
-    @property
-    def is_short(self) -> bool:
-        """Whether rows wait that the last epoch had no room for."""
-        return self._scheduler.is_short
-
     def save(self, clock: int) -> None:
         """Commit registrations (tables, definitions, deliveries) as an epoch of their own."""
         self._refuse_half_done()

@@ -14,6 +14,7 @@ from thalweg.runtime.epoch.coordinator import Coordinator, EpochReport
 from thalweg.runtime.epoch.delivery import Delivery
 from thalweg.runtime.epoch.frontiers import Close, Frontiers
 from thalweg.runtime.epoch.listeners import Listeners
+from thalweg.runtime.epoch.scheduler import Scheduler
 from thalweg.runtime.lifecycle.query_registry import QueryRegistry
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.state.clock import wall_clock
@@ -36,6 +37,7 @@ class EpochDriver:
         coordinator: Coordinator,
         changes: ChangeQueue,
         frontiers: Frontiers,
+        scheduler: Scheduler,
         registry: QueryRegistry,
         delivery: Delivery,
         control: ControlInbox,
@@ -50,6 +52,7 @@ class EpochDriver:
         self._coordinator = coordinator
         self._changes = changes
         self._frontiers = frontiers
+        self._scheduler = scheduler
         self._registry = registry
         self._delivery = delivery
         self._control = control
@@ -98,7 +101,7 @@ class EpochDriver:
     def _has_own_work(self) -> bool:
         """Whether an epoch is due though no rows have arrived."""
         coordinator = self._coordinator
-        due = self._changes.are_waiting or coordinator.is_short
+        due = self._changes.are_waiting or self._scheduler.is_short
         return due or self._registry.is_behind or coordinator.views_moved
 
     def between_epochs(self, action: Callable[[], T]) -> T:

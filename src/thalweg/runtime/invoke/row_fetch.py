@@ -27,7 +27,8 @@ from thalweg.instants import AFTER_TIME, BEFORE_TIME, Ints
 from thalweg.plan.leaf import Leaf
 from thalweg.plan.physical import QueryPlan
 from thalweg.store import native
-from thalweg.store.packs import TIME, Pack, PackCache, PackMeta
+from thalweg.store.pack_cache import PackCache
+from thalweg.store.packs import TIME, Pack, PackMeta
 from thalweg.store.storage import MemoryStorage, Storage
 
 CACHED_BYTES = 512 << 20

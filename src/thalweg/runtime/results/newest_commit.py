@@ -7,6 +7,7 @@ from types import TracebackType
 
 import pyarrow as pa
 
+from thalweg.errors import FileMissing
 from thalweg.runtime.results.committed_state import CommittedState
 from thalweg.store.manifest import State
 from thalweg.store.storage import Storage
@@ -43,7 +44,7 @@ class NewestCommit:
         try:
             if name not in self._read:
                 self._read[name] = self._storage.read_table(name)
-        except FileNotFoundError:
+        except FileMissing:
             self._missing = name
             raise
         return self._read[name]
@@ -57,7 +58,7 @@ class NewestCommit:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool:
-        if not isinstance(error, FileNotFoundError):
+        if not isinstance(error, FileMissing):
             return False
         is_newest = self._json is self._committed()
         return not is_newest and self._missing != self._missing_before

@@ -32,7 +32,7 @@ def read_stable(
     for attempt in range(attempts - 1):
         try:
             return read()
-        except (FileNotFoundError, PathError, NotThere):
+        except (PathError, NotThere):
             if again is None:
                 time.sleep(PAUSE_SECONDS * attempt)
             else:

@@ -276,6 +276,6 @@ class EngineCore:
         self.delivery.begin_run()
         control = ControlInbox(self.storage, self.state, self.committer, self.change_queue, run)
         return EpochDriver(
-            self.coordinator, self.change_queue, self.frontiers, self.registry, self.delivery,
-            control, log, progress, self.failures, **options,
+            self.coordinator, self.change_queue, self.frontiers, self.scheduler, self.registry,
+            self.delivery, control, log, progress, self.failures, **options,
         )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,12 @@ from thalweg.errors import PathError, PathInUse
 from thalweg.runtime.state.clock import not_before
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.store import manifest
-from thalweg.store.log import FOLDER as LOG
-from thalweg.store.log import LogEntry, entries_from, entry_name
-from thalweg.store.storage import COLD, DRAFTS, LocalStorage, Storage
+from thalweg.store.log import LogEntry, entries_from, entry_name, is_entry
+from thalweg.store.storage import COLD, DRAFTS, LocalStorage, Storage, where
 
 PACK_FOLDERS = ("log", "late", "q", "tables")
 LOCK = "owner.lock"
+_PACK = re.compile(rf"-[0-9a-f]{{12,16}}(\.arrow|{re.escape(COLD)})$")
 
 
 def claim(storage: Storage) -> Any:
@@ -72,7 +73,7 @@ def owner(storage: Storage) -> int | None:
         os.kill(pid, 0)
     except PermissionError:
         return pid
-    except (OSError, KeyError, ValueError):
+    except (OSError, PathError, ValueError):
         return None
     return pid
 
@@ -87,11 +88,6 @@ def refuse_foreign(storage: Storage) -> int:
             f"{manifest.FORMAT_FILE}",
         )
     return found
-
-
-def where(storage: Storage) -> str:
-    """The path or URL of a storage."""
-    return str(getattr(storage, "root", getattr(storage, "url", "the storage")))
 
 
 def committed_state(storage: Storage) -> EngineState:
@@ -113,15 +109,16 @@ def load_state(storage: Storage) -> EngineState:
 
 def leftovers(names: Iterable[str], state: EngineState, waiting: Iterable[LogEntry]) -> list[str]:
     """Of these files, the packs that neither the state nor the waiting log entries refer to, the
-    entries that were taken in, and commits that never happened."""
+    entries that were taken in, and commits that never happened. Files of other names are none of
+    the engine's."""
     known, first = state.files(), entry_name(state.next_seq)
     for entry in waiting:
         known |= entry.files()
     return [
         name
         for name in names
-        if (name.endswith((".arrow", COLD)) and name not in known)
-        or (name.startswith(f"{LOG}/") and name.endswith(".json") and name < first)
+        if (_PACK.search(name) and name not in known)
+        or (is_entry(name) and name < first)
         or name.startswith(f"{DRAFTS}/")
     ]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.errors import PathError
+from thalweg.errors import FileMissing, PathError
 from thalweg.exec.aggregate.group_state import StatePack
 from thalweg.instants import AFTER_TIME, BEFORE_TIME
 from thalweg.plan import state_slots
@@ -27,7 +27,6 @@ from thalweg.runtime.state.open_path import (
     leftovers,
     owner,
     refuse_foreign,
-    where,
 )
 from thalweg.runtime.state.output_keys import epochs_of, keys_of
 from thalweg.runtime.state.query_state import QueryState
@@ -35,7 +34,7 @@ from thalweg.runtime.state.stream_state import StreamState
 from thalweg.store import manifest
 from thalweg.store.log import LogEntry, entries_from
 from thalweg.store.packs import PackMeta
-from thalweg.store.storage import DRAFTS, Storage
+from thalweg.store.storage import DRAFTS, Storage, where
 
 CHECKPOINTS = "checkpoints"
 ATTEMPTS = 5
@@ -175,7 +174,7 @@ class PathView:
 def inspect(storage: Storage) -> PathView:
     """The inspection of a path, from its last committed epoch."""
     found_format = refuse_foreign(storage)
-    with contextlib.suppress(FileNotFoundError, PathError, NotThere):
+    with contextlib.suppress(PathError, NotThere):
         return read_stable(lambda: _undisturbed(storage, found_format), attempts=ATTEMPTS - 1)
     return _read(storage, found_format)
 
@@ -228,7 +227,7 @@ def _sizes(storage: Storage) -> dict[str, int]:
     found: dict[str, int] = {}
     for folder in (*PACK_FOLDERS, DRAFTS, manifest.FOLDER, CHECKPOINTS):
         for name in storage.listing(folder):
-            with contextlib.suppress(FileNotFoundError):  # deleted since it was listed
+            with contextlib.suppress(FileMissing):  # deleted since it was listed
                 found[name] = storage.size(name)
     return found
 

@@ -8,7 +8,6 @@ however old, and the changes of a relation become part of its answer.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,6 +30,7 @@ from thalweg.store import manifest
 from thalweg.store.leases import followed
 from thalweg.store.log import entries_from
 from thalweg.store.packs import TIME
+from thalweg.store.seals import sealed_json
 from thalweg.store.storage import DRAFTS, LocalStorage, Storage
 
 
@@ -84,7 +84,7 @@ class VacuumPlan:
 
     @property
     def _difference(self) -> bytes:
-        return json.dumps(manifest.difference(self.before, self.after)).encode()
+        return sealed_json(manifest.difference(self.before, self.after))
 
     @property
     def is_idle(self) -> bool:
@@ -118,7 +118,7 @@ def plan_vacuum(storage: Storage, results_before: int | None, clock: int) -> Vac
         orphans=Files.of((n for n in gone if n not in results), sizes),
         results=Files.of(results, sizes),
         manifests=Files.of(old, sizes),
-        written=len(json.dumps(after)) if old else None,
+        written=len(sealed_json(after)) if old else None,
         folders=_empty_folders(storage, set(gone)),
     )
 

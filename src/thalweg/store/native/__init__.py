@@ -5,6 +5,7 @@ machine compiles. Times are microseconds; hashes are uint64 whose top bits are t
 do not call each other: a cached kernel would not notice that another file has changed.
 """
 
+from thalweg.store.native.checksums import checksum
 from thalweg.store.native.hashes import (
     combine,
     hash_bytes,
@@ -37,6 +38,7 @@ from thalweg.store.native.orders import (
 __all__ = [
     "alive_pairs",
     "by_high_bits",
+    "checksum",
     "combine",
     "expand_matches",
     "expand_ranges",
