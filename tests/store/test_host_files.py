@@ -39,6 +39,27 @@ class Workers:
         return [execute_all(batch, cache, functions) for batch in batches]
 
 
+def test_a_folder_of_others_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read there is believed: neither one that others may write to, nor a link, nor one
+    that is another user's."""
+    monkeypatch.setattr(hostfiles.tempfile, "gettempdir", lambda: str(tmp_path))
+    assert HostFiles.of("e").folder.parent.stat().st_mode & 0o077 == 0
+    own = tmp_path / f"thalweg-{os.getuid()}"
+    own.chmod(0o777)
+    with pytest.raises(PermissionError, match="not this user's alone"):
+        HostFiles.of("e")
+    own.rename(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").chmod(0o700)
+    own.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(PermissionError, match="not this user's alone"):
+        HostFiles.of("e")
+    own.unlink()
+    monkeypatch.setattr(hostfiles.os, "getuid", lambda: 12345)
+    (tmp_path / "thalweg-12345").mkdir(mode=0o700)
+    with pytest.raises(PermissionError, match="not this user's alone"):
+        HostFiles.of("e")
+
+
 def batch(epoch: int) -> dict[str, pa.Table]:
     rng = np.random.default_rng(epoch)
     found = {}

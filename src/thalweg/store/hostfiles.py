@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import stat
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -39,9 +40,7 @@ class HostFiles:
     @staticmethod
     def of(engine: str) -> HostFiles:
         """The files of one engine on this host; old ones of any engine are removed."""
-        user = os.getuid() if hasattr(os, "getuid") else os.getpid()
-        every = Path(tempfile.gettempdir()) / f"thalweg-{user}"
-        every.mkdir(mode=0o700, exist_ok=True)
+        every = _own_folder(Path(tempfile.gettempdir()))
         with contextlib.suppress(OSError):
             for path in every.glob("*/*"):
                 if path.stat().st_mtime < time.time() - _OLD:
@@ -97,6 +96,19 @@ class HostFiles:
 
     def _path(self, name: str) -> Path:
         return self.folder / _short(name)
+
+
+def _own_folder(base: Path) -> Path:
+    """A folder that only this user can write to: what is read there is believed. One of that name
+    which others made, or may write to, is refused."""
+    user = os.getuid() if hasattr(os, "getuid") else os.getpid()
+    folder = base / f"thalweg-{user}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    foreign = stat.S_ISLNK(found.st_mode) or (hasattr(os, "getuid") and found.st_uid != user)
+    if foreign or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError(f"{folder} is not this user's alone")
+    return folder
 
 
 def _short(name: str) -> str:
