@@ -1,0 +1,1 @@
+"""Streams as polynomials: queries that are solved as equations in time."""
