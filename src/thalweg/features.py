@@ -17,7 +17,9 @@ from thalweg.adapt.kinds import WATCH_KINDS
 from thalweg.adapt.watch import WatchKind
 from thalweg.aggregates import AGGREGATE_KINDS
 from thalweg.aggregates.kind import AggregateKind
-from thalweg.lang.parsing.select_clauses import SELECT_CLAUSES, ClauseKind
+from thalweg.lang.binding.own_select import OWN_SELECTS, OwnSelect
+from thalweg.lang.parsing.select_clauses import SELECT_CLAUSES, SOURCE_CLAUSES, ClauseKind
+from thalweg.models import feature as models
 from thalweg.plan.state_slots import SLOT_KINDS, SlotKind
 from thalweg.statements import LANGUAGE as CORE_LANGUAGE
 from thalweg.statements.protocol import ObjectKind, StatementKind
@@ -33,6 +35,8 @@ class Feature:
     windows: tuple[WindowKind, ...] = ()
     aggregates: tuple[AggregateKind, ...] = ()
     clauses: tuple[ClauseKind, ...] = ()
+    source_clauses: tuple[ClauseKind, ...] = ()
+    selects: tuple[OwnSelect, ...] = ()
     slots: tuple[SlotKind, ...] = ()
     watches: tuple[WatchKind, ...] = ()
     statements: tuple[StatementKind, ...] = ()
@@ -44,6 +48,8 @@ class Feature:
             (WINDOW_KINDS, self.windows),
             (AGGREGATE_KINDS, self.aggregates),
             (SELECT_CLAUSES, self.clauses),
+            (SOURCE_CLAUSES, self.source_clauses),
+            (OWN_SELECTS, self.selects),
             (SLOT_KINDS, self.slots),
             (WATCH_KINDS, self.watches),
         )
@@ -58,7 +64,14 @@ class Feature:
             table.remove(entry)
 
 
-FEATURES: tuple[Feature, ...] = ()
+MODELS = Feature(
+    "models",
+    clauses=models.CLAUSES,
+    source_clauses=models.SOURCE_CLAUSES,
+    selects=models.SELECTS,
+    slots=models.SLOTS,
+)
+FEATURES: tuple[Feature, ...] = (MODELS,)
 """In the order in which they are added."""
 
 for _feature in FEATURES:

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from thalweg.columns.vector import Vector, concat
 from thalweg.instants import Ints
-from thalweg.store.hashing import list_texts
+from thalweg.store.hashing import nested_texts
 
 _TOP = np.int64(2**63 - 1)
 
@@ -18,7 +18,7 @@ def order_codes(vectors: list[Vector]) -> list[Ints]:
     name = vectors[0].type.name
     if name in ("FLOAT", "DOUBLE"):
         return [_float_codes(np.asarray(v.data)) for v in vectors]
-    if name in ("STRING", "BINARY", "DECIMAL", "ARRAY"):
+    if name in ("STRING", "BINARY", "DECIMAL", "ARRAY", "STRUCT"):
         return _ranked(vectors)
     return [np.asarray(v.data).astype(np.int64) for v in vectors]
 
@@ -52,8 +52,8 @@ def _ranked(vectors: list[Vector]) -> list[Ints]:
 def _ranks(array: pa.Array) -> Ints:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
-    if pa.types.is_list(array.type):
-        array = list_texts(array)
+    if pa.types.is_nested(array.type):
+        array = nested_texts(array)
     encoded = array.dictionary_encode()
     order = pc.sort_indices(encoded.dictionary).to_numpy()
     rank = np.empty(len(order), np.int64)

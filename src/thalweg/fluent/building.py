@@ -18,20 +18,18 @@ Options = tuple[tuple[str, Any], ...]
 
 def source(name: str) -> ast.Select:
     """Something registered, and nothing done with it yet."""
-    return _over(ast.Source(name, None, None, None, (), 0))
+    return _over(ast.Source(name, None, None, None, None, 0))
 
 
 def wrapped(query: ast.Query, alias: str | None = None) -> ast.Select:
     """The query as the only source of another one. Options are about the whole and move out."""
     inner, options = without_options(query)
     name = alias or name_of(query)
-    return replace(_over(ast.Source(None, completed(inner), None, name, (), 0)), options=options)
+    return replace(_over(ast.Source(None, completed(inner), None, name, None, 0)), options=options)
 
 
 def _over(item: ast.FromItem) -> ast.Select:
-    return ast.Select(
-        None, False, (), (item,), (), (), None, None, (), None, (), None, (), None, (), 0
-    )
+    return ast.Select(None, False, (), (item,), (), (), None, None, (), None, (), None, (), 0)
 
 
 def completed(query: ast.Query) -> ast.Query:

@@ -1,7 +1,7 @@
 """The text of a query: what the parser reads back as the same tree.
 
 Scalar expressions are written by sqlglot's generator, the rest here. Clauses of the language that
-have no method (MODEL, ERROR, SAMPLE, QOS) are refused, never dropped.
+have no method (QOS) are refused, never dropped.
 """
 
 from __future__ import annotations
@@ -139,12 +139,8 @@ def _clauses(q: ast.Select) -> Iterator[str]:
 
 
 def _refuse_formless(q: ast.Select) -> None:
-    models = tuple(m for s in q.sources for m in s.models)
-    clauses: dict[str, object] = {"ERROR": q.errors, "SAMPLE": q.sample, "QOS": q.qos}
-    clauses["MODEL"] = models
-    for clause, present in clauses.items():
-        if present:
-            raise _no_form(clause)
+    if q.qos:
+        raise _no_form("QOS")
 
 
 def _listed(nodes: Sequence[exp.Expr]) -> str:
@@ -197,6 +193,8 @@ def _source(source: ast.Source) -> str:
         parts.append(f"[{source.window.text(_Writer())}]")
     if source.alias is not None:
         parts.append(f"AS {written(source.alias)}")
+    if source.clause is not None:
+        parts.append(source.clause.text(_Writer()))
     return " ".join(parts)
 
 

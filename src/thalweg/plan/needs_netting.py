@@ -12,7 +12,7 @@ from thalweg.plan.relations.protocol import Relation
 
 def needs_netting(kind: EmitKind, relations: tuple[Relation, ...], catalog: Catalog) -> bool:
     """Whether an equal result may appear and vanish at one instant, so that the two cancel."""
-    if kind is EmitKind.RSTREAM:
+    if kind is EmitKind.RSTREAM or relations[-1].is_netted:
         return False
     if any(leaf.changes for r in relations for leaf in r.leaves):
         return True

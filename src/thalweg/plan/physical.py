@@ -31,11 +31,13 @@ class RoutingKind(Enum):
 @dataclass(frozen=True, slots=True)
 class Routing:
     """Tasks form a grid. Each of its `axes` names, per leaf, the stream's columns that are hashed;
-    with () a leaf's rows are sent to every task along it."""
+    with () a leaf's rows are sent to every task along it. `shown` names, per relation of a plan of
+    several, a column that shows what its rows are routed by ("" where none does)."""
 
     kind: RoutingKind
     axes: tuple[tuple[tuple[str, ...], ...], ...] = ()
     reason: str = ""
+    shown: tuple[str, ...] = ()
 
     def keys_of(self, place: int) -> tuple[tuple[str, ...], ...]:
         """The keys a leaf is split by."""

@@ -182,8 +182,15 @@ def route_relations(
         if carrier.shown or not netting:
             routed = dict(carrier.columns)
             columns = tuple((routed[i],) if i in routed else () for i in range(len(leaves)))
-            return Routing(RoutingKind.KEYS, (columns,))
+            shown = tuple(_shown_below(some, routed) for some in carried)
+            return Routing(RoutingKind.KEYS, (columns,), shown=shown)
     return Routing(RoutingKind.SINGLE, reason="no column of each stream keeps all that may meet")
+
+
+def _shown_below(carriers: Sequence[_Carrier], routed: dict[int, str]) -> str:
+    """A column of a relation that shows what streams are routed by."""
+    fitting = (c for c in carriers if c.columns and set(c.columns) <= set(routed.items()))
+    return min((min(c.shown) for c in fitting if c.shown), default="")
 
 
 def _of_block(

@@ -43,13 +43,27 @@ class DataType:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether one value is less than another; arrays are only equal or not."""
+        """Whether one value is less than another; arrays and structs are only equal or not."""
         return self.element is None
 
     @property
     def bits(self) -> int:
         """Width of an integer type."""
         return _INTEGER_BITS[self.name]
+
+
+@dataclass(frozen=True, slots=True)
+class StructType(DataType):
+    """STRUCT: named fields. Results may have it, streams and tables may not."""
+
+    fields: tuple[tuple[str, DataType], ...] = ()
+
+    def __str__(self) -> str:
+        return f"STRUCT<{', '.join(f'{name}: {one}' for name, one in self.fields)}>"
+
+    @property
+    def is_ordered(self) -> bool:
+        return False
 
 
 _INTEGER_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
@@ -78,6 +92,10 @@ def decimal(precision: int, scale: int) -> DataType:
 
 def array_of(element: DataType) -> DataType:
     return DataType("ARRAY", element=element)
+
+
+def struct_of(*fields: tuple[str, DataType]) -> StructType:
+    return StructType("STRUCT", fields=fields)
 
 
 _TO_ARROW = {
@@ -141,6 +159,8 @@ def to_arrow(dtype: DataType) -> pa.DataType:
         return pa.decimal128(dtype.precision, dtype.scale)
     if dtype.element is not None:
         return pa.list_(to_arrow(dtype.element))
+    if isinstance(dtype, StructType):
+        return pa.struct([(name, to_arrow(one)) for name, one in dtype.fields])
     return _TO_ARROW[dtype]
 
 

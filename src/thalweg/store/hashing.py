@@ -57,8 +57,8 @@ def _hash_values(array: pa.Array) -> Hashes:
         return _hash_text(array)
     if pa.types.is_decimal(kind):
         return _hash_decimal(array)
-    if pa.types.is_list(kind):
-        return _hash_text(list_texts(array))
+    if pa.types.is_nested(kind):
+        return _hash_text(nested_texts(array))
     if pa.types.is_floating(kind):
         return native.mix(_float_bits(array))  # type: ignore[no-any-return]
     if pa.types.is_null(kind):
@@ -92,18 +92,32 @@ def _hash_decimal(array: pa.Array) -> Hashes:
     return _hash_text(text)
 
 
-def list_texts(array: pa.Array) -> pa.Array:
-    """A text for each list, equal for equal lists only; NULL stays NULL."""
-    items = array.flatten()
-    if pa.types.is_floating(items.type):
-        items = pc.add(items, pa.scalar(0.0, items.type))  # one zero
-    texts = pc.replace_substring(items.cast(pa.string()), ESCAPE, ESCAPE + "e")
-    texts = pc.fill_null(pc.replace_substring(texts, ",", ESCAPE + "c"), ESCAPE + "n")
+def nested_texts(array: pa.Array) -> pa.Array:
+    """A text for each list or struct, equal for equal ones only; NULL stays NULL."""
+    texts = _struct_texts(array) if pa.types.is_struct(array.type) else _list_texts(array)
+    return pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.string()))
+
+
+def _struct_texts(array: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise(*(_escaped(part) for part in array.flatten()), ",")
+
+
+def _list_texts(array: pa.Array) -> pa.Array:
+    texts = _escaped(array.flatten())
     lengths = pc.fill_null(pc.list_value_length(array), 0)
     offsets = np.concatenate([[0], np.cumsum(lengths.to_numpy())]).astype(np.int32)
     joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), texts), ",")
-    marked = pc.binary_join_element_wise(lengths.cast(pa.string()), joined, ":")
-    return pc.if_else(array.is_valid(), marked, pa.scalar(None, pa.string()))
+    return pc.binary_join_element_wise(lengths.cast(pa.string()), joined, ":")
+
+
+def _escaped(items: pa.Array) -> pa.Array:
+    """Texts of values without commas; NULL has one of its own."""
+    if pa.types.is_nested(items.type):
+        items = nested_texts(items)
+    if pa.types.is_floating(items.type):
+        items = pc.add(items, pa.scalar(0.0, items.type))  # one zero
+    texts = pc.replace_substring(items.cast(pa.string()), ESCAPE, ESCAPE + "e")
+    return pc.fill_null(pc.replace_substring(texts, ",", ESCAPE + "c"), ESCAPE + "n")
 
 
 def second_hash(columns: Sequence[pa.Array | pa.ChunkedArray], length: int) -> Hashes:
@@ -118,8 +132,8 @@ def second_hash(columns: Sequence[pa.Array | pa.ChunkedArray], length: int) -> H
 def _second(column: pa.Array | pa.ChunkedArray) -> Hashes:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
-    if pa.types.is_list(column.type):
-        column = list_texts(column)
+    if pa.types.is_nested(column.type):
+        column = nested_texts(column)
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         _, offsets_buffer, data_buffer = column.buffers()

@@ -196,6 +196,15 @@ def repeat(
     frame = concat_frames(frames, schema)
     ts = np.concatenate([*(np.full(f.length, BEFORE_TIME) for f, _ in stored), changes.ts])
     weight = np.concatenate([*(c for _, c in stored), changes.signs.astype(np.int64)])
+    emitted, last = expanded(frame, ts, weight, instants)
+    return emitted, _final_bag(schema, frame, *last)
+
+
+def expanded(
+    frame: Frame, ts: Ints, weight: Ints, instants: Ints
+) -> tuple[Changes, tuple[Ints, Ints, Ints]]:
+    """Rows that appear so many times, or vanish, at their times: as often as they are there, at
+    each instant; and an example, the group and the count of each run of equal rows at one time."""
     code = row_codes(list(frame.columns.values()), frame.length)
     order = np.lexsort((ts, code))
     code, ts, weight = code[order], ts[order], weight[order]
@@ -209,7 +218,7 @@ def repeat(
     groups = int(new_group.sum())
     running_counts(weight, np.cumsum(new_run) - 1, group_of_run, np.zeros(groups, int), after)
     emitted = _expanded(frame, order[starts], ts[starts], group_of_run, after, instants)
-    return emitted, _final_bag(schema, frame, order[starts], group_of_run, after)
+    return emitted, (order[starts], group_of_run, after)
 
 
 def _expanded(

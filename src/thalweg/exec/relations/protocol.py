@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from thalweg.columns.frame import Changes
+from thalweg.columns.frame import Changes, Frame
+from thalweg.columns.vector import Mask
 from thalweg.exec.aggregate.group_state import StatePack
 from thalweg.exec.context import TaskContext
 from thalweg.plan.relations.protocol import Relation
@@ -29,6 +30,14 @@ class RelationStep(Protocol):
     def only_new(self) -> bool: ...
     def inputs(self) -> list[Changes]:
         """The changes of its inputs, under its own names of their columns."""
+        ...
+
+    def raw_inputs(self) -> list[Changes]:
+        """The same under the names that they have in the inputs."""
+        ...
+
+    def own_rows(self, frame: Frame) -> Mask | None:
+        """Which of the relation's rows belong to this task (None: all)."""
         ...
 
     def arriving(self, leaf: int) -> list[pa.Table]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from thalweg.columns.frame import Changes, Frame, arrow_columns
-from thalweg.columns.vector import from_arrow
+from thalweg.columns.vector import Mask, from_arrow
 from thalweg.exec.aggregate.group_state import StatePack
 from thalweg.exec.context import TaskContext
 from thalweg.exec.leaves.now_membership import InstantLeaf
@@ -23,8 +24,10 @@ from thalweg.exec.step_state import StepState
 from thalweg.plan import state_slots
 from thalweg.plan.expr import Member
 from thalweg.plan.leaf import Leaf
+from thalweg.plan.physical import RoutingKind
 from thalweg.plan.relations.block import Block
 from thalweg.plan.state_slots import SlotKind
+from thalweg.store.hashing import hash_columns
 from thalweg.store.packs import TIME, Key, PackMeta, arrange
 
 
@@ -40,6 +43,19 @@ class RelationInStep:
     def inputs(self) -> list[Changes]:
         relation = self.state.plan.relations[self.number]
         return [self._renamed(i) for i in relation.inputs]
+
+    def raw_inputs(self) -> list[Changes]:
+        relation = self.state.plan.relations[self.number]
+        return [self.state.changes[i] for i in relation.inputs]
+
+    def own_rows(self, frame: Frame) -> Mask | None:
+        task, routing = self.state.task, self.state.plan.routing
+        if task.parts == 1 or routing.kind is not RoutingKind.KEYS:
+            return None
+        (low, high), column = task.ranges[0], routing.shown[self.number]
+        hashes = hash_columns([frame.columns[column].to_arrow()], frame.length)
+        found: Mask = (hashes >= np.uint64(low)) & (hashes <= np.uint64(high))
+        return found
 
     def _renamed(self, number: int) -> Changes:
         """Columns of an input by position, under the names they have from here on."""

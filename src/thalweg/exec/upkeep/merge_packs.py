@@ -181,8 +181,8 @@ def fold(task: FoldTask, cache: PackCache, functions: Mapping[str, UserFunction]
 
 @dataclass(frozen=True, slots=True)
 class FoldRowsTask:
-    """Merge several packs of rows into one: weighted rows are added up, others are left out if
-    older than `low`."""
+    """Merge several packs of rows into one, those older than `low` left out: weighted rows are
+    added up, and if they are `due`, those of each instant by themselves."""
 
     query: str
     slot: str
@@ -192,6 +192,7 @@ class FoldRowsTask:
     weighted: bool
     low: int
     prefix: str
+    due: bool = False
 
 
 def fold_rows(
@@ -200,7 +201,10 @@ def fold_rows(
     names = [*task.columns, *([WEIGHT] if task.weighted else []), TIME]
     tables = [cache.open(p.meta.name).table.select(names) for p in task.packs]
     whole = pa.concat_tables(tables).combine_chunks()
-    whole = summed(whole, task.columns) if task.weighted else _since(whole, task.low)
+    if task.due or not task.weighted:
+        whole = _since(whole, task.low)
+    if task.weighted:
+        whole = summed(whole, [*task.columns, TIME] if task.due else task.columns)
     old = tuple(p.meta.name for p in task.packs)
     if not whole.num_rows:
         return FoldResult(task.query, task.slot, old, None)

@@ -10,24 +10,24 @@ from thalweg.errors import (
     BindError,
     NotAvailableYet,
     ThalwegError,
-    TypeMismatch,
     UnboundedState,
     UnknownName,
     did_you_mean,
 )
-from thalweg.lang.binding.bound_parts import Found, Items, refuse_whole, written_kind
+from thalweg.lang.binding.bound_parts import Found, Items, refuse_curves, refuse_whole, written_kind
 from thalweg.lang.binding.from_clause import Sources
-from thalweg.lang.binding.group_by import Item, aggregates_in, grouped
+from thalweg.lang.binding.group_by import aggregates_in, grouped
 from thalweg.lang.binding.in_subqueries import asks_streams, filtered
 from thalweg.lang.binding.into_clause import sink_spec
 from thalweg.lang.binding.order_by import row_limit, sort_keys
 from thalweg.lang.binding.over import Over
+from thalweg.lang.binding.own_select import OWN_SELECTS, SelectParts
 from thalweg.lang.binding.query_options import query_options
 from thalweg.lang.binding.scope import Scope
+from thalweg.lang.binding.select_items import selected_items
 from thalweg.lang.binding.set_operation_types import alike
 from thalweg.lang.parsing import ast
 from thalweg.lang.parsing.places import place, placed
-from thalweg.lang.syntax import exp
 from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.bounded_state import verdict
 from thalweg.plan.catalog import Catalog
@@ -46,7 +46,6 @@ from thalweg.plan.logical import (
     Window,
 )
 from thalweg.plan.logical import walk as walk_nodes
-from thalweg.plan.types import NULL
 from thalweg.windows.range import UNBOUNDED
 
 
@@ -64,7 +63,7 @@ def _whole(query: ast.Query, catalog: Catalog, text: str) -> BoundQuery:
             remedy="a query over tables alone is a Spark query: use engine.spark.sql",
         ).at(text, *place(text, query.at))
     _check_order(query, found, text)
-    root = Emit(found.node, found.kind, found.order, found.limit)
+    root = Emit(found.finished, found.kind, found.order, found.limit)
     sink = sink_spec(found.into, found.kind, text, query.at)
     bound = BoundQuery(root, found.options, text, sink)
     state = verdict(bound.root)
@@ -88,7 +87,7 @@ def _check_order(query: ast.Query, found: Found, text: str) -> None:
 def check(query: ast.Query, catalog: Catalog, text: str) -> Schema:
     """The columns of a query that is only going to be a part of others, or a refusal."""
     with placed(text, query.at):
-        return _bind(query, catalog, text).node.schema
+        return _bind(query, catalog, text).finished.schema
 
 
 def _bind(query: ast.Query, catalog: Catalog, text: str) -> Found:
@@ -110,6 +109,7 @@ def _combined(query: ast.SetOperation, catalog: Catalog, text: str) -> Found:
     last, and apply to the whole."""
     left, right = (_bind(q, catalog, text) for q in (query.left, query.right))
     refuse_whole(query.left, left, text)
+    refuse_curves((*left.curves, *right.curves), query.operator, query.at, text)
     order, limit = right.order, right.limit
     given = written_kind(query.right)
     if given is not None:
@@ -159,9 +159,12 @@ class _Binder:
         self._refuse_later()
         sources = Sources(self.query, self.catalog, self.text, _bind)
         items = sources.items()
+        for own in OWN_SELECTS:
+            if own.applies(items):
+                return own.found(SelectParts(self.query, items, self.catalog, self.text, _bind))
         over = Over() if self._may_look_around(items) else None
         scope = Scope(self.catalog, tuple(items.sources), self.text, over)
-        selected = self._items(scope)
+        selected = selected_items(self.query, scope)
         plain = replace(scope, over=None)
         if over:
             items = self._looking_around(items, over, plain)
@@ -220,85 +223,21 @@ class _Binder:
             return self.query.kind
         first = self.query.from_items[0]
         plain = len(self.query.from_items) == 1 and not changes and not self.query.distinct
-        if not plain or not isinstance(first, ast.Source) or first.window is not None:
+        bare = isinstance(first, ast.Source) and first.window is None and first.clause is None
+        if not plain or not bare:
             return EmitKind.RELATION
+        assert isinstance(first, ast.Source)
         return EmitKind.ISTREAM if sources.is_stream(first) else EmitKind.RELATION
 
     # -- what later versions bring -----------------------------------------------------------
 
     def _refuse_later(self) -> None:
         q = self.query
-        for present, what in (
-            (q.errors, "ERROR ... WITHIN"),
-            (q.sample, "SAMPLE"),
-            (q.qos, "QOS"),
-        ):
-            if present:
-                self.fail(
-                    NotAvailableYet(
-                        f"{what} is not available yet",
-                        remedy="leave it out: answers are exact and complete",
-                    ),
-                    q.at,
-                )
-        for source in q.sources:
-            if source.models:
-                self.fail(
-                    NotAvailableYet("MODEL is not available yet", remedy="compute it in SELECT"),
-                    source.at,
-                )
-
-    # -- WHERE, SELECT -----------------------------------------------------------------------
-
-    def _items(self, scope: Scope) -> list[Item]:
-        found: list[Item] = []
-        for node in self.query.items:
-            found += self._item(scope, node)
-        return _distinct_names(found)
-
-    def _item(self, scope: Scope, node: exp.Expr) -> list[Item]:
-        if isinstance(node, exp.Star):
-            fields = [f for s in scope.sources for f in s.fields]
-        elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-            fields = list(scope.source_named(node.table, node).fields)
-        else:
-            name, inner = _output_name(node)
-            if name.startswith("__"):
-                scope.fail(
-                    BindError(
-                        f"{name}: names starting with __ are reserved", remedy="choose another name"
-                    ),
-                    node,
-                )
-            bound = scope.bind(inner, aggregates=True)
-            if bound.type == NULL:
-                scope.fail(
-                    TypeMismatch(f"column {name} has no type", remedy="CAST(NULL AS type)"), node
-                )
-            return [(name, bound, node)]
-        return [(f.name.split(".", 1)[1], f.column(), node) for f in fields]
-
-
-def _output_name(node: exp.Expr) -> tuple[str, exp.Expr]:
-    if isinstance(node, exp.Alias):
-        return node.alias, node.this
-    if isinstance(node, exp.Column):
-        return node.name, node
-    return str(node.sql(dialect="spark")).replace("`", ""), node
-
-
-def _distinct_names(
-    items: list[Item],
-) -> list[Item]:
-    """A name used twice gets a number, since an output column must be found by its name."""
-    written = {name.lower() for name, _, _ in items}
-    taken: set[str] = set()
-    found = []
-    for name, expr, node in items:
-        chosen, count = name, 1
-        while chosen.lower() in taken or (count > 1 and chosen.lower() in written):
-            count += 1
-            chosen = f"{name}_{count}"
-        taken.add(chosen.lower())
-        found.append((chosen, expr, node))
-    return found
+        if q.qos:
+            self.fail(
+                NotAvailableYet(
+                    "QOS is not available yet",
+                    remedy="leave it out: answers are exact and complete",
+                ),
+                q.at,
+            )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from thalweg.errors import BindError
 from thalweg.lang.binding.visible import Visible
@@ -17,7 +18,8 @@ from thalweg.plan.logical import EmitKind, Node, SortKey
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A query as a relation, and its kind of output."""
+    """A query as a relation, and its kind of output. `curves` are its columns that are functions of
+    time; where there are any, `finish` makes rows of them."""
 
     node: Node
     kind: EmitKind
@@ -25,6 +27,13 @@ class Found:
     order: tuple[SortKey, ...] = ()
     limit: int | None = None
     into: ast.IntoClause | None = None
+    curves: tuple[tuple[str, Any], ...] = ()
+    finish: Callable[[Node], Node] | None = None
+
+    @property
+    def finished(self) -> Node:
+        """The relation as rows."""
+        return self.node if self.finish is None else self.finish(self.node)
 
 
 Bind = Callable[[ast.Query, Catalog, str], Found]
@@ -38,6 +47,15 @@ class Items:
     members: list[Node]
     sources: list[Visible]
     conditions: list[exp.Expr]
+
+
+def refuse_curves(curves: Sequence[Any], what: str, query_at: int, text: str) -> None:
+    """Refuse columns that are functions of time where rows are compared."""
+    if curves:
+        raise BindError(
+            f"{what} compares rows, and a modeled column changes within a row",
+            remedy="take samples: FROM (SELECT ... SAMPLE EVERY 1 SECOND) [...]",
+        ).at(text, *place(text, query_at))
 
 
 def refuse_whole(query: ast.Query, found: Found, text: str) -> None:

@@ -15,7 +15,8 @@ from thalweg.errors import (
     did_you_mean,
 )
 from thalweg.lang.binding import asof_join
-from thalweg.lang.binding.bound_parts import Bind, Found, Items, refuse_whole
+from thalweg.lang.binding.bound_parts import Bind, Found, Items, refuse_curves, refuse_whole
+from thalweg.lang.binding.bound_source import BoundSource
 from thalweg.lang.binding.conditions import bound_predicates
 from thalweg.lang.binding.in_subqueries import filtered
 from thalweg.lang.binding.scope import Scope
@@ -24,6 +25,7 @@ from thalweg.lang.binding.visible import Visible
 from thalweg.lang.parsing import ast
 from thalweg.lang.parsing.parser import parse_query
 from thalweg.lang.parsing.places import place
+from thalweg.lang.parsing.select_clauses import RelationClause
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef, ViewDef
 from thalweg.plan.expr import Column, Expr
 from thalweg.plan.logical import (
@@ -114,6 +116,9 @@ class Sources:
         if isinstance(item, ast.Source):
             return self._source(item)
         left, right = self._from_item(item.left), self._from_item(item.right)
+        if item.kind not in ("INNER", "CROSS"):
+            curves = [c for s in (*left.sources, *right.sources) for c in s.curves]
+            refuse_curves(curves, f"{item.kind} JOIN", item.at, self.text)
         if item.kind in ("INNER", "CROSS"):
             own = [] if item.condition is None else [item.condition]
             return Items(
@@ -188,6 +193,8 @@ class Sources:
         fields = tuple(Field(f"{alias}.{f.name}", f.type, f.nullable) for f in found.fields)
         visible = Visible(alias, fields, _event_time(found, alias), isinstance(found, TableDef))
         scan = Scan(found.name, alias, fields, isinstance(found, TableDef))
+        if source.clause is not None:
+            return self._with_clause(source, source.clause, scan, visible)
         if not scan.is_table:
             return Items([Window(scan, self._window(source, visible))], [visible], [])
         if source.window is not None:
@@ -200,17 +207,34 @@ class Sources:
             )
         return Items([scan], [visible], [])
 
+    def _with_clause(
+        self, source: ast.Source, clause: RelationClause, scan: Scan, visible: Visible
+    ) -> Items:
+        """A stream that a clause turns into a relation with columns of its own."""
+        window = None if source.window is None else self._window(source, visible)
+        binder = BoundSource(source, scan, visible, self.catalog, self.text)
+        made = clause.bind(binder, scan)
+        shown = replace(visible, fields=made.fields, curves=made.curves, window=window)
+        return Items([made.node], [shown], [])
+
     def _subquery(self, source: ast.Source, inner: Found) -> Items:
         alias = _alias(source, self.query.sources.index(source))
-        fields = tuple(replace(f, name=f"{alias}.{f.name}") for f in inner.node.schema)
+        node = inner.node if inner.kind is EmitKind.RELATION else inner.finished
+        curves = tuple((f"{alias}.{n}", c.under(alias)) for n, c in inner.curves)
+        if node is not inner.node:
+            curves = ()
+        fields = tuple(replace(f, name=f"{alias}.{f.name}") for f in node.schema)
         columns = tuple(
-            Named(new.name, old.column())
-            for new, old in zip(fields, inner.node.schema, strict=True)
+            Named(new.name, old.column()) for new, old in zip(fields, node.schema, strict=True)
         )
-        visible = Visible(alias, fields)
-        renamed = Project(inner.node, columns)
+        hidden = {name for _, curve in curves for name in curve.hidden}
+        shown = tuple(f for f in fields if f.name not in hidden)
+        visible = Visible(alias, shown, curves=curves)
+        renamed = Project(node, columns)
         if inner.kind is EmitKind.RELATION:
-            if source.window is not None:
+            if source.window is not None and curves:
+                visible = replace(visible, window=self._window(source, visible))
+            elif source.window is not None:
                 self.fail(
                     WindowMisuse(
                         f"{source.name or 'the subquery'} gives a relation; only streams have "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thalweg.errors import BindError, ThalwegError
-from thalweg.lang.binding.bound_parts import Bind, Items, refuse_whole, written_kind
+from thalweg.lang.binding.bound_parts import Bind, Items, refuse_curves, refuse_whole, written_kind
 from thalweg.lang.binding.conditions import bound_predicates, conjuncts_of
 from thalweg.lang.binding.scope import Scope
 from thalweg.lang.parsing import ast
@@ -70,6 +70,7 @@ def _member(scope: Scope, bind: Bind, node: exp.Expr, number: int) -> tuple[Node
         scope.fail(error, query.at)
     found_inner = bind(query, scope.catalog, scope.text)
     refuse_whole(query, found_inner, scope.text)
+    refuse_curves(found_inner.curves, "IN", query.at, scope.text)
     inner = found_inner.node
     if len(inner.schema) != 1:
         scope.fail(

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 from thalweg.errors import ThalwegError
 from thalweg.lang.syntax import exp
 from thalweg.plan.expr import Expr
 from thalweg.plan.logical import Schema
+from thalweg.windows.protocol import WindowSpec
 
 
 @dataclass(frozen=True, slots=True)
 class Visible:
     """A source in view: its alias, its columns, named `alias.column`, and, if it is a stream that
-    has it as a column, the event time."""
+    has it as a column, the event time. `curves` are columns that are functions of time, each with
+    what the feature that made it knows of it; `window` is that of a source with a clause."""
 
     alias: str
     fields: Schema
     time: Expr | None = None
     is_table: bool = False
+    curves: tuple[tuple[str, Any], ...] = ()
+    window: WindowSpec | None = None
 
 
 class ExpressionBinder(Protocol):

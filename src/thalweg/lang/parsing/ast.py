@@ -10,20 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from thalweg.lang.parsing.select_clauses import SelectClause
+from thalweg.lang.parsing.select_clauses import RelationClause, SelectClause
 from thalweg.lang.syntax import exp
 from thalweg.plan.logical import EmitKind
 from thalweg.windows.protocol import WindowClause
-
-
-@dataclass(frozen=True, slots=True)
-class ModelClause:
-    """`attr = polynomial in t`, or `FIT attr DEGREE n WITHIN e`."""
-
-    attribute: str
-    polynomial: exp.Expr | None = None
-    degree: int | None = None
-    within: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +24,7 @@ class Source:
     subquery: Query | None
     window: WindowClause | None
     alias: str | None
-    models: tuple[ModelClause, ...]
+    clause: RelationClause | None
     at: int
     window_at: tuple[int, int] = field(default=(0, 0), compare=False)
 
@@ -59,19 +49,6 @@ def sources_of(item: FromItem) -> tuple[Source, ...]:
     if isinstance(item, Source):
         return (item,)
     return sources_of(item.left) + sources_of(item.right)
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorClause:
-    attribute: exp.Expr
-    within: float
-    relative: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SampleClause:
-    every: int | None = None
-    rate: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +82,6 @@ class Select:
     having: exp.Expr | None
     order_by: tuple[exp.Expr, ...]
     limit: exp.Expr | None
-    errors: tuple[ErrorClause, ...]
-    sample: SampleClause | None
     qos: tuple[QosClause, ...]
     into: IntoClause | None
     options: tuple[tuple[str, Any], ...]

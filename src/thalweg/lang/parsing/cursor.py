@@ -11,7 +11,7 @@ from thalweg.errors import ParseError, ThalwegError
 from thalweg.lang.durations import to_micros, unit_micros
 from thalweg.lang.parsing.expression_parser import ExpressionParser
 from thalweg.lang.parsing.places import offset_of, place
-from thalweg.lang.parsing.select_clauses import SELECT_CLAUSES
+from thalweg.lang.parsing.select_clauses import SELECT_CLAUSES, SOURCE_CLAUSES
 from thalweg.lang.parsing.understood import unread, words_for
 from thalweg.lang.parsing.unreadable import remedy_for
 from thalweg.lang.syntax import TokenType, exp
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 _NOT_AN_ALIAS = frozenset(
     (
-    "WHERE GROUP HAVING ORDER LIMIT ERROR SAMPLE QOS INTO WITH MODEL WITHIN WHEN DOMAIN "
+    "WHERE GROUP HAVING ORDER LIMIT QOS INTO WITH WITHIN WHEN DOMAIN "
     "CLEAR ON JOIN INNER LEFT RIGHT FULL CROSS NATURAL SEMI ANTI ASOF UNION EXCEPT "
     "INTERSECT USING RETAIN FROM SELECT AS SET"
 ).split()
@@ -179,11 +179,15 @@ def parse_alias(c: Cursor) -> str | None:
         return c.name("an alias")
     if (
         c._curr
-        and c._curr.text.upper() not in (*_NOT_AN_ALIAS, *(k.word for k in SELECT_CLAUSES))
+        and c._curr.text.upper() not in _NOT_AN_ALIAS.union(_clause_words())
         and c._curr.token_type in c.ID_VAR_TOKENS | {TokenType.IDENTIFIER}
     ):
         return c.name("an alias")
     return None
+
+
+def _clause_words() -> set[str]:
+    return {k.word for k in (*SELECT_CLAUSES, *SOURCE_CLAUSES)}
 
 
 def _option(c: Cursor) -> tuple[str, Any]:

@@ -7,20 +7,17 @@ from dataclasses import replace
 from functools import partial
 
 from thalweg.lang.parsing.ast import (
-    ErrorClause,
     FromItem,
     IntoClause,
     JoinRef,
-    ModelClause,
     QosClause,
     Query,
-    SampleClause,
     Select,
     SetOperation,
     Source,
 )
 from thalweg.lang.parsing.cursor import Cursor, parse_alias
-from thalweg.lang.parsing.select_clauses import SELECT_CLAUSES
+from thalweg.lang.parsing.select_clauses import SELECT_CLAUSES, SOURCE_CLAUSES, RelationClause
 from thalweg.lang.syntax import TokenType, exp
 from thalweg.plan.logical import EmitKind
 from thalweg.windows import WINDOW_KINDS
@@ -92,7 +89,7 @@ def _select(c: Cursor) -> Select:
     limit = c.expression_() if c.word("LIMIT") else None
     select = Select(
         kind, distinct, items, from_items, conditions, group_by, grouping, having, order_by,
-        limit, (), None, (), None, (), at,
+        limit, (), None, (), at,
     )  # fmt: skip
     return _closing_clauses(c, select)
 
@@ -184,8 +181,12 @@ def _source(c: Cursor) -> Source:
         window = window_clause(c)
     window_at = (named, c.end())
     alias = parse_alias(c)
-    models = c.wrapped(lambda: _model(c)) if c.word("MODEL") else ()
-    return Source(name, subquery, window, alias, models, at, window_at)
+    return Source(name, subquery, window, alias, _source_clause(c), at, window_at)
+
+
+def _source_clause(c: Cursor) -> RelationClause | None:
+    kind = next((k for k in SOURCE_CLAUSES if c.word(k.word)), None)
+    return None if kind is None else kind.parse(c)
 
 
 def window_clause(c: Cursor) -> WindowClause:
@@ -216,19 +217,6 @@ def _window_grammar() -> str:
     return f"a window: {', '.join(kinds[:-1])} or {kinds[-1]}"
 
 
-def _model(c: Cursor) -> ModelClause:
-    if c.word("FIT"):
-        attribute = c.name("an attribute")
-        c.need("DEGREE")
-        degree = c.integer("a degree")
-        c.need("WITHIN")
-        return ModelClause(attribute, degree=degree, within=c.number("an error bound"))
-    attribute = c.name("an attribute")
-    if not c._match(TokenType.EQ):
-        c.unexpected("'='")
-    return ModelClause(attribute, polynomial=c.expression_())
-
-
 def _group_by(c: Cursor) -> tuple[tuple[exp.Expr, ...], str | None]:
     if not (c._match(TokenType.GROUP_BY) or c.word("GROUP", "BY")):
         return (), None
@@ -255,11 +243,7 @@ def _closing_clauses(c: Cursor, select: Select) -> Select:
         if word in seen:
             c.fail(f"{word} stands twice", "keep one of them")
         seen.add(word)
-        if c.word("ERROR"):
-            select = replace(select, errors=c.listed(lambda: _error(c)))
-        elif c.word("SAMPLE"):
-            select = replace(select, sample=_sample(c))
-        elif c.word("QOS"):
+        if c.word("QOS"):
             select = replace(select, qos=c.wrapped(lambda: _qos(c)))
         elif c.word("INTO"):
             select = replace(select, into=_into(c))
@@ -271,20 +255,6 @@ def _closing_clauses(c: Cursor, select: Select) -> Select:
             if kind is None:
                 return select
             select = replace(select, clauses=(*select.clauses, kind.parse(c)))
-
-
-def _error(c: Cursor) -> ErrorClause:
-    attribute = c.expression_()
-    c.need("WITHIN")
-    bound = c.number("an error bound")
-    return ErrorClause(attribute, bound, relative=bool(c._match(TokenType.MOD)))
-
-
-def _sample(c: Cursor) -> SampleClause:
-    if c.word("EVERY"):
-        return SampleClause(every=c.duration())
-    c.need("RATE")
-    return SampleClause(rate=c.number("a rate"))
 
 
 def _qos(c: Cursor) -> QosClause:

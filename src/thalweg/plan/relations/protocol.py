@@ -56,6 +56,8 @@ class Relation(ABC):
     sees_rows_once: ClassVar[bool] = False
     """Whether it reads each row of its leaves once, when it arrives: earlier rows are in its state
     alone."""
+    is_netted: ClassVar[bool] = False
+    """Whether its changes at an instant never cancel."""
 
     @property
     @abstractmethod
@@ -101,6 +103,10 @@ class Relation(ABC):
     def probed_keys(self, leaf: int) -> tuple[tuple[str, ...], ...]:
         """Keys by which kept rows of a leaf are looked up."""
         return ()
+
+    def stored(self, slot: str) -> tuple[Schema, tuple[tuple[str, ...], ...]]:
+        """The columns of the rows in a slot of its own, and the keys they are arranged by."""
+        return self.schema, ()
 
     @abstractmethod
     def explained(self, show: Describer) -> list[str]:

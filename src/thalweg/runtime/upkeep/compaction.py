@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TypeVar
 
+from thalweg.exec.aggregate.group_state import StatePack
 from thalweg.exec.upkeep.merge_packs import FoldRowsTask, FoldTask, MergeTask
 from thalweg.instants import BEFORE_TIME
 from thalweg.plan import state_slots
@@ -131,6 +132,8 @@ def fold_tasks(
             found.append(
                 FoldTask(name, slot, some, begin == 0, prefix, query.progress.frontier, keyed)
             )
+        elif state_slots.place_of(slot)[1] is None:
+            found.append(_own_rows(name, plan, query, slot, tuple(packs[begin:end]), prefix))
         else:
             relation, i = leaf_of(plan, slot)
             weighted = rule is SlotRule.SUMMED
@@ -142,6 +145,23 @@ def fold_tasks(
             keys = relation.probed_keys(i)
             found.append(FoldRowsTask(name, slot, some, columns, keys, weighted, low, prefix))
     return found
+
+
+def _own_rows(
+    name: str,
+    plan: QueryPlan,
+    query: QueryState,
+    slot: str,
+    packs: tuple[StatePack, ...],
+    prefix: str,
+) -> FoldRowsTask:
+    """The merge of weighted rows that a relation stores for itself."""
+    kind = state_slots.kind_of(slot)
+    fields, keys = plan.relations[state_slots.place_of(slot)[0]].stored(kind.name)
+    columns = tuple(f.name for f in fields)
+    due = kind.rule is SlotRule.DUE
+    low = query.progress.frontier if due else BEFORE_TIME
+    return FoldRowsTask(name, slot, packs, columns, keys, True, low, prefix, due)
 
 
 def worth_merging(rows: Sequence[int]) -> tuple[int, int] | None:

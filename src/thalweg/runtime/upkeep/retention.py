@@ -38,16 +38,27 @@ def _newest_since(packs: Sequence[PackMeta], rows: int) -> int:
     return found if rows <= 0 else BEFORE_TIME
 
 
-def forget_emitted(plan: QueryPlan, query: QueryState) -> list[str]:
-    """Drop packs of subqueries' streams that have left their windows from the state."""
+def forget_passed(plan: QueryPlan, query: QueryState) -> list[str]:
+    """Drop packs of subqueries' streams that have left their windows, and of changes that were due,
+    from the state."""
     gone: list[str] = []
     changed = {}
     for slot, packs in query.operators.slots.items():
-        if state_slots.kind_of(slot).rule is SlotRule.SINCE:
-            block, i = leaf_of(plan, slot)
-            low = needed_since(block, block.leaves[i], query)
+        low = _passed(plan, query, slot)
+        if low is not None:
             gone += [f for p in packs if p.meta.max_ts < low for f in p.files]
             changed[slot] = tuple(p for p in packs if p.meta.max_ts >= low)
     if gone:
         query.operators = replace(query.operators, slots={**query.operators.slots, **changed})
     return gone
+
+
+def _passed(plan: QueryPlan, query: QueryState, slot: str) -> int | None:
+    """The instant before which rows of a slot are of no use, if there is such an instant."""
+    rule = state_slots.kind_of(slot).rule
+    if rule is SlotRule.DUE:
+        return query.progress.frontier
+    if rule is not SlotRule.SINCE:
+        return None
+    relation, i = leaf_of(plan, slot)
+    return needed_since(relation, relation.leaves[i], query)

@@ -28,7 +28,7 @@ from thalweg.runtime.upkeep.output_compaction import (
     replace_rejects,
 )
 from thalweg.runtime.upkeep.output_retention import forget_results
-from thalweg.runtime.upkeep.retention import forget_emitted, retained_since
+from thalweg.runtime.upkeep.retention import forget_passed, retained_since
 from thalweg.runtime.upkeep.stream_demand import StreamDemand
 from thalweg.store.storage import Storage
 
@@ -154,7 +154,7 @@ class Upkeep:
         state, plans = self._state, self._plans
         for name, query in state.queries.items():
             if query.operators.slots and name in plans:
-                self._files.drop(forget_emitted(plans[name], query))
+                self._files.drop(forget_passed(plans[name], query))
         self._files.drop(forget_matched(state, plans))
         demand = StreamDemand(plans, state)
         for name, stream in state.streams.items():

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from thalweg.columns.vector import Mask, Vector
 from thalweg.exec.expressions.kernels.registry import Outcome, both, choose, nullable, strict, truth
 from thalweg.plan.expr import Call
-from thalweg.store.hashing import list_texts
+from thalweg.store.hashing import nested_texts
 
 
 def _is_nan(x: Any) -> Any:
@@ -70,8 +70,8 @@ def _alike(data: Any) -> Any:
     if not pa.types.is_list(data.type):
         return data
     if isinstance(data, pa.Scalar):
-        return list_texts(pa.array([data.as_py()], data.type))[0]
-    return list_texts(data)
+        return nested_texts(pa.array([data.as_py()], data.type))[0]
+    return nested_texts(data)
 
 
 @strict("=", "<>", ">", "<", ">=", "<=")

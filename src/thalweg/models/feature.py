@@ -1,0 +1,15 @@
+"""What models add to the tables of the core."""
+
+from __future__ import annotations
+
+from thalweg.models.language.error_clause import ERROR
+from thalweg.models.language.model_clause import MODEL
+from thalweg.models.language.sample_clause import SAMPLE
+from thalweg.models.language.select import ModelSelect
+from thalweg.models.relations.shown import STARTS
+from thalweg.models.relations.state import ALIVE, DUE
+
+CLAUSES = (SAMPLE, ERROR)
+SOURCE_CLAUSES = (MODEL,)
+SLOTS = (DUE, ALIVE, STARTS)
+SELECTS = (ModelSelect(),)

@@ -1,0 +1,1 @@
+"""Expressions and conditions over columns that are functions of time."""

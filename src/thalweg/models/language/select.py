@@ -1,0 +1,205 @@
+"""SELECT over sources with MODEL: the relations that it becomes.
+
+Conditions without modeled columns join and filter segments as they do other rows; those with them
+are solved for time. What is selected is either functions of time, or, with SAMPLE or beside a tuple
+stream, their values at single instants.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+from thalweg.errors import BindError, NotAvailableYet, ThalwegError
+from thalweg.lang.binding.bound_parts import Found, Items
+from thalweg.lang.binding.conditions import conjuncts_of
+from thalweg.lang.binding.group_by import Item, aggregates_in
+from thalweg.lang.binding.in_subqueries import filtered
+from thalweg.lang.binding.own_select import SelectParts
+from thalweg.lang.binding.query_options import query_options
+from thalweg.lang.binding.scope import Scope
+from thalweg.lang.binding.select_items import selected_items
+from thalweg.lang.syntax import exp
+from thalweg.models.functions.conditions import Condition, Every, condition_of
+from thalweg.models.functions.curve import Curve, Curves
+from thalweg.models.functions.formulas import SAMPLED, NotSolvable, degrees, varies
+from thalweg.models.language.sample_clause import SampleClause
+from thalweg.models.relations.mapped import Map
+from thalweg.models.relations.modeled import Modeled
+from thalweg.models.relations.sampled import Evaluate, Sample
+from thalweg.models.relations.shown import Show
+from thalweg.models.relations.solved import Solve
+from thalweg.plan.expr import Expr, columns_of
+from thalweg.plan.logical import EmitKind, Named, Node, Project, Window, transform
+from thalweg.windows.range import NOW
+
+
+class ModelSelect:
+    """Binds a SELECT in whose FROM there is a source with modeled columns."""
+
+    def applies(self, items: Items) -> bool:
+        return any(source.curves for source in items.sources)
+
+    def found(self, parts: SelectParts) -> Found:
+        return _Select(parts, Scope(parts.catalog, tuple(parts.items.sources), parts.text)).found()
+
+
+@dataclass(slots=True)
+class _Select:
+    parts: SelectParts
+    scope: Scope
+
+    @property
+    def curves(self) -> Curves:
+        return tuple(c for source in self.parts.items.sources for c in source.curves)
+
+    def fail(self, error: ThalwegError, node: exp.Expr | int | None = None) -> NoReturn:
+        self.scope.fail(error, self.parts.query.at if node is None else node)
+
+    def found(self) -> Found:
+        self._refuse_others()
+        selected = selected_items(self.parts.query, self.scope)
+        if self.parts.query.group_by or any(aggregates_in(e) for _, e, _ in selected):
+            self.fail(
+                NotAvailableYet(
+                    "aggregates over modeled columns are not available yet", remedy=SAMPLED
+                )
+            )
+        plain, modeled = self._conditions()
+        read = self._read(selected, plain, modeled)
+        body = filtered(self.parts.items, self.scope, self.parts.bind, plain)
+        body = transform(body, lambda n: _narrowed(n, read))
+        if modeled:
+            whole = modeled[0] if len(modeled) == 1 else Every(tuple(modeled))
+            body = Solve(body, whole, self.curves)
+        return self._selected(selected, body)
+
+    # -- WHERE ---------------------------------------------------------------------------------
+
+    def _conditions(self) -> tuple[tuple[exp.Expr, ...], list[Condition]]:
+        """Those without modeled columns as they are written, the others to be solved."""
+        items, query = self.parts.items, self.parts.query
+        written = [c for node in (*items.conditions, *query.conditions) for c in conjuncts_of(node)]
+        items.conditions.clear()
+        plain: list[exp.Expr] = []
+        solved: list[Condition] = []
+        for node in written:
+            if "query" in node.meta or any("query" in n.meta for n in node.walk()):
+                plain.append(node)
+                continue
+            bound = self.scope.condition(node)
+            if varies(bound, self._known):
+                solved.append(self._condition(bound, node))
+            else:
+                plain.append(node)
+        return tuple(plain), solved
+
+    @property
+    def _known(self) -> dict[str, Curve]:
+        return dict(self.curves)
+
+    def _condition(self, bound: Expr, node: exp.Expr) -> Condition:
+        try:
+            return condition_of(bound, self._known)
+        except NotSolvable as error:
+            self.fail(BindError(str(error), remedy=error.remedy), node)
+
+    def _read(
+        self, selected: list[Item], plain: tuple[exp.Expr, ...], modeled: list[Condition]
+    ) -> frozenset[str]:
+        """The columns without a model that the query reads."""
+        exprs = [e for _, e, _ in selected]
+        exprs += [self.scope.condition(n) for n in plain if "query" not in n.meta]
+        names = {n for e in exprs for n in columns_of(e)}
+        for condition in modeled:
+            names |= set(Solve(_NOTHING, condition, self.curves).reads())
+        return frozenset(names)
+
+    # -- SELECT --------------------------------------------------------------------------------
+
+    def _selected(self, selected: list[Item], body: Node) -> Found:
+        query, options = self.parts.query, query_options(self.parts.query, self.parts.text)
+        columns = tuple(Named(name, expr) for name, expr, _ in selected)
+        sample = next((c for c in query.clauses if isinstance(c, SampleClause)), None)
+        if sample is not None:
+            return Found(
+                self._samples(sample, columns, body), EmitKind.ISTREAM, options, into=query.into
+            )
+        kind = query.kind or EmitKind.RELATION
+        if self._has_tuples():
+            node: Node = Evaluate(body, columns, self.curves)
+            kind = EmitKind.ISTREAM if kind is EmitKind.RSTREAM else kind
+            return Found(node, kind, options, into=query.into)
+        if kind is EmitKind.RSTREAM:
+            self.fail(
+                BindError(
+                    "RSTREAM over models needs instants to emit at",
+                    remedy="add SAMPLE EVERY 1 SECOND, a window with SLIDE, or a tuple stream s "
+                    "[NOW] that is joined",
+                )
+            )
+        return self._functions(selected, columns, body, kind)
+
+    def _samples(self, sample: SampleClause, columns: tuple[Named, ...], body: Node) -> Node:
+        if self.parts.query.kind not in (None, EmitKind.RSTREAM):
+            self.fail(
+                BindError(
+                    f"SAMPLE gives RSTREAM, not {self.parts.query.kind.value}",
+                    remedy="drop SAMPLE, or the word before the columns",
+                )
+            )
+        try:
+            return Evaluate(Sample(body, sample.period()), columns, self.curves)
+        except BindError as error:
+            self.fail(error)
+
+    def _has_tuples(self) -> bool:
+        """Whether a stream of tuples says at which instants models are read."""
+        members = self.parts.items.members
+        return any(isinstance(m, Window) and m.window == NOW for m in members)
+
+    def _functions(
+        self, selected: list[Item], columns: tuple[Named, ...], body: Node, kind: EmitKind
+    ) -> Found:
+        query, options = self.parts.query, query_options(self.parts.query, self.parts.text)
+        instants = {name for name, curve in self.curves if curve.is_instant}
+        for name, expr, node in selected:
+            self._refuse_unsolvable(name, expr, node, instants)
+        if not any(varies(c.expr, self._known) for c in columns):
+            return Found(Project(body, columns), kind, options, into=query.into)
+        made = Map(body, columns, self.curves)
+        return Found(
+            made, kind, options, into=query.into, curves=made.made,
+            finish=lambda node: Show(node, made.made),
+        )  # fmt: skip
+
+    def _refuse_unsolvable(self, name: str, expr: Expr, node: exp.Expr, instants: set[str]) -> None:
+        try:
+            degrees(expr, self._known)
+        except NotSolvable as error:
+            self.fail(BindError(str(error), remedy=error.remedy), node)
+
+    # -- what does not go together with models ---------------------------------------------------
+
+    def _refuse_others(self) -> None:
+        query = self.parts.query
+        for present, what in (
+            (query.distinct, "DISTINCT"),
+            (query.order_by, "ORDER BY"),
+            (query.limit is not None, "LIMIT"),
+        ):
+            if present:
+                self.fail(BindError(f"{what} is not solved over models", remedy=SAMPLED))
+        for clause in query.clauses:
+            if not isinstance(clause, SampleClause):
+                self.fail(BindError("this clause is not for models", remedy=SAMPLED))
+
+
+_NOTHING = Project(Node(), ())
+
+
+def _narrowed(node: Node, read: frozenset[str]) -> Node:
+    """A modeled source without the columns that nothing reads."""
+    if not isinstance(node, Modeled):
+        return node
+    return replace(node, plain=tuple(f for f in node.plain if f.name in read or f.name in node.key))

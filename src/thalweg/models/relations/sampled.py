@@ -1,0 +1,182 @@
+"""SAMPLE: rows of segments at the instants of a grid; and SELECT at single instants.
+
+The grid is anchored in 1970, so that neither cuts nor queries move it. What has changed is added to
+the rows as they stand; these are read only in epochs with a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from thalweg.columns.frame import Changes, Frame, concat_frames
+from thalweg.columns.vector import Vector
+from thalweg.exec.context import Reject
+from thalweg.exec.expressions.evaluate import evaluate
+from thalweg.exec.relations.emit import expanded
+from thalweg.exec.relations.protocol import RelationStep, runs
+from thalweg.instants import BEFORE_TIME, Ints, format_duration
+from thalweg.models.functions.curve import Curves
+from thalweg.models.functions.formulas import Rows
+from thalweg.models.relations.state import ALIVE, all_alive, keep_alive
+from thalweg.plan.expr import columns_of
+from thalweg.plan.logical import Named, Node, Schema
+from thalweg.plan.planner import Drafts, lowers
+from thalweg.plan.relations.protocol import Describer, Need, Relation, Together
+from thalweg.plan.types import DOUBLE, TIMESTAMP
+
+
+@dataclass(frozen=True, slots=True)
+class Sample(Node):
+    """Every row of the input, at each multiple of a period at which it is there."""
+
+    input: Node
+    period: int
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled(Relation):
+    slots = (ALIVE,)
+    inputs: tuple[int, ...] = field()
+    schema: Schema = field()
+    period: int
+
+    @property
+    def only_grows(self) -> bool:
+        return True
+
+    def needs(self) -> tuple[Need, ...]:
+        return (Need(Together.CONTENT),)
+
+    def explained(self, show: Describer) -> list[str]:
+        return [f"  {show.inputs(self.inputs)} every {format_duration(self.period)}"]
+
+
+@lowers(Sample)
+def _lower(drafts: Drafts, node: Sample) -> int:
+    return drafts.append(Sampled((drafts.relation(node.input),), node.schema, node.period))
+
+
+@runs(Sampled)
+def run_sampled(step: RelationStep, relation: Sampled) -> Changes:
+    (changes,) = step.inputs()
+    instants = _instants(step, relation.period)
+    keep_alive(step, relation.schema, changes, ())
+    if len(changes) or step.stored(ALIVE):
+        step.wake(-(-step.ctx.until // relation.period) * relation.period)
+    if not len(instants):
+        return changes.take(np.empty(0, np.int64))
+    before = all_alive(step, relation.schema)
+    frame = concat_frames([before.frame, changes.frame], relation.schema)
+    ts = np.concatenate([np.full(before.frame.length, BEFORE_TIME), changes.ts])
+    weights = np.concatenate([before.weights, changes.signs.astype(np.int64)])
+    found, _ = expanded(frame, ts, weights, instants)
+    return found
+
+
+def _instants(step: RelationStep, period: int) -> Ints:
+    """The instants of the grid in this epoch, from the query's first instant on."""
+    start = step.ctx.start
+    if start is None:
+        return np.empty(0, np.int64)
+    since = max(step.ctx.since, start)
+    return np.arange(-(-since // period) * period, step.ctx.until, period, dtype=np.int64)
+
+
+# -- SELECT at single instants ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate(Node):
+    """The columns of a SELECT over rows that are there at single instants: modeled columns are
+    numbers then, and any expression may use them."""
+
+    input: Node
+    columns: tuple[Named, ...]
+    curves: Curves
+
+    @property
+    def schema(self) -> Schema:
+        return tuple(c.field() for c in self.columns)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    def reads(self) -> Iterator[str]:
+        known = dict(self.curves)
+        for column in self.columns:
+            for name in columns_of(column.expr):
+                yield from known[name].columns if name in known else (name,)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated(Relation):
+    inputs: tuple[int, ...] = field()
+    schema: Schema = field()
+    columns: tuple[Named, ...]
+    curves: Curves
+
+    @property
+    def only_grows(self) -> bool:
+        return True
+
+    def needs(self) -> tuple[Need, ...]:
+        return (Need(Together.ANY),)
+
+    def shows(self, place: int, column: str) -> frozenset[str]:
+        return frozenset(c.name for c in self.columns if str(c.expr) == column)
+
+    def explained(self, show: Describer) -> list[str]:
+        columns = ", ".join(f"{c.name} = {c.expr}" for c in self.columns)
+        return [f"  {columns} of {show.inputs(self.inputs)}, at the instant of each row"]
+
+
+@lowers(Evaluate)
+def _lower_evaluate(drafts: Drafts, node: Evaluate) -> int:
+    below = drafts.relation(node.input)
+    return drafts.append(Evaluated((below,), node.schema, node.columns, node.curves))
+
+
+@runs(Evaluated)
+def run_evaluated(step: RelationStep, relation: Evaluated) -> Changes:
+    (changes,) = step.raw_inputs()
+    at = np.where(changes.signs > 0, changes.ts, changes.ts - 1)  # a row is there for one tick
+    columns = valued(step, changes.frame, relation.curves, at)
+    found = {
+        c.name: evaluate(c.expr, columns, len(changes), step.ctx.functions)
+        for c in relation.columns
+    }
+    good = np.ones(len(changes), np.bool_)
+    for name, value in found.items():
+        if value.errors is None:
+            continue
+        bad = np.flatnonzero((value.errors != 0) & good)
+        good[bad] = False
+        bad = bad[changes.signs[bad] > 0]
+        rejected = Reject(name, value.errors[bad], changes.ts[bad], changes.frame.take(bad))
+        step.ctx.rejects.append(rejected)
+    whole = Changes(Frame(found, len(changes)), changes.ts, changes.signs)
+    return whole if good.all() else whole.take(np.flatnonzero(good))
+
+
+def valued(step: RelationStep, frame: Frame, curves: Curves, at: Ints) -> dict[str, Vector]:
+    """The columns of rows, modeled ones by their values at an instant of each row."""
+    columns = dict(frame.columns)
+    rows = Rows(frame.columns, frame.length, dict(curves), step.ctx.functions)
+    for name, curve in curves:
+        if curve.is_instant:
+            columns[name] = Vector(TIMESTAMP, at)
+        elif curve.start in frame.columns:
+            columns[name] = Vector(DOUBLE, rows.curve(curve).at(at))
+    return columns
