@@ -16,6 +16,7 @@ from thalweg.models.fitting.bounds import constant, first_outside
 from thalweg.models.polynomials import SECOND
 
 _EXCHANGES = 24
+_SINGULAR = 1e-9
 _TRIAL, _MATRIX, SMALL = 6, 7, 16
 """Rows of the small scratch, and how many rows and columns it has."""
 
@@ -51,13 +52,19 @@ def _try(  # type: ignore[no-untyped-def]
     """Fit points [first, end); writes the polynomial if it honours them, and returns the end of the
     points it honours, or `first`."""
     trial = small[_TRIAL, : c.size]
-    _squares(ts, value, first, end, reference, trial, work, small)
-    reach = first_outside(ts, upper, lower, slack, first, limit, reference, trial)
-    if (
-        reach < end and end - first > c.size
-        and _evenest(ts, value, upper, lower, slack, first, end, reference, trial, small)
-    ):  # fmt: skip
+    reach = first
+    for size in range(c.size, 0, -1):  # lower degrees where rounding, not the bound, is in the way
+        trial[:] = 0.0
+        part = trial[:size]
+        _squares(ts, value, first, end, reference, part, work, small)
         reach = first_outside(ts, upper, lower, slack, first, limit, reference, trial)
+        if reach >= end or end - first <= size:
+            break
+        if not _evenest(ts, upper, lower, slack, value[first], first, end, reference, part, small):
+            break
+        reach = first_outside(ts, upper, lower, slack, first, limit, reference, trial)
+        if reach >= end:
+            break
     if reach < end:
         return first
     c[:] = trial
@@ -134,19 +141,21 @@ def _told(scaled, top, shift, scale, base, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _evenest(  # type: ignore[no-untyped-def]
-    ts, value, upper, lower, slack, first, end, reference, c, small
+    ts, upper, lower, slack, base, first, end, reference, c, small
 ):
     """Write a polynomial whose greatest error, as a share of the bounds of points [first, end), is
-    below one or nearly the smallest. False if no polynomial is within all bounds."""
+    below one or nearly the smallest. False if no polynomial is within all bounds; if that cannot be
+    told for rounding, nothing is written."""
     size = c.size
     points, scaled = small[4], small[5]
-    base = value[first]
     middle = 0.5 * (ts[end - 1] - ts[first])
     scale = 1.0 / middle
     _spread(first, end, size + 1, points)
     for _ in range(_EXCHANGES):
         error = _level(ts, upper, lower, slack, first, middle, scale, base, size, small)
-        if not abs(error) <= 1.0 + 1e-9:
+        if np.isnan(error):
+            return True
+        if abs(error) > 1.0 + 1e-9:
             return False
         worst, side = -1, 0.0
         most = 0.0
@@ -185,9 +194,11 @@ def _spread(first, end, count, points):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _level(ts, upper, lower, slack, first, middle, scale, base, size, small):  # type: ignore[no-untyped-def]
     """Write the polynomial whose error at the chosen points is the same share of the bound, on
-    alternating sides; returns that share, positive where the first point is above."""
+    alternating sides; returns that share, positive where the first point is above; NaN where points
+    are too crowded to tell."""
     points, scaled, rows = small[4], small[5], small[_MATRIX:]
     n = size + 1
+    widest = 0.0
     for r in range(n):
         i = int(points[r])
         s = ((ts[i] - ts[first]) - middle) * scale
@@ -195,26 +206,33 @@ def _level(ts, upper, lower, slack, first, middle, scale, base, size, small):  #
         for k in range(1, size):
             rows[r, k] = rows[r, k - 1] * s
         width = 0.5 * (upper[i] - lower[i]) + slack
+        widest = max(widest, width)
         rows[r, size] = width if r % 2 == 0 else -width
         rows[r, n] = (0.5 * upper[i] + 0.5 * lower[i]) - base
-    if not _solve(rows, n):
-        return np.inf
+    if not widest > 0.0:
+        return np.nan
+    for r in range(n):
+        rows[r, size] /= widest
+    if not _solve(rows, n) > _SINGULAR:
+        return np.nan
     for k in range(size):
         scaled[k] = rows[k, n]
-    return rows[size, n]
+    return rows[size, n] / widest
 
 
 @njit(cache=True, nogil=True)
 def _solve(rows, n):  # type: ignore[no-untyped-def]
-    """Solve n equations in place, with pivots: the last column becomes the solution. False if there
-    is none."""
+    """Solve n equations in place, with pivots: the last column becomes the solution. Returns the
+    smallest pivot; where that is nothing the rest is unsolved."""
+    smallest = np.inf
     for k in range(n):
         pivot = k
         for r in range(k + 1, n):
             if abs(rows[r, k]) > abs(rows[pivot, k]):
                 pivot = r
-        if not abs(rows[pivot, k]) > 0.0:
-            return False
+        smallest = min(smallest, abs(rows[pivot, k]))
+        if not smallest > 0.0:
+            return 0.0
         for j in range(k, n + 1):
             rows[k, j], rows[pivot, j] = rows[pivot, j], rows[k, j]
         for r in range(n):
@@ -224,7 +242,7 @@ def _solve(rows, n):  # type: ignore[no-untyped-def]
                     rows[r, j] -= factor * rows[k, j]
     for k in range(n):
         rows[k, n] /= rows[k, k]
-    return True
+    return smallest
 
 
 @njit(cache=True, nogil=True)

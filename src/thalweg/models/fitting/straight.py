@@ -28,9 +28,6 @@ def straight(ts, value, first, limit, begin, stop, reference, c):  # type: ignor
     x = (ts[first] - reference) / SECOND
     c[1] = slope
     c[0] = value[first] - slope * x
-    if x == 0.0:
-        c[0] = value[first]
-        return _last(ts, value, first, limit, stop, c)
     for _ in range(_STEPS):
         missed = value[first] - (slope * x + c[0])
         if missed == 0.0:
@@ -38,24 +35,21 @@ def straight(ts, value, first, limit, begin, stop, reference, c):  # type: ignor
         c[0] += missed
     if slope * x + c[0] != value[first]:
         return first
-    return _last(ts, value, first, limit, stop, c)
+    if first + 2 == stop == limit and _meets_last(ts, value, first + 1, reference, x == 0.0, c):
+        return stop
+    return first + 1
 
 
 @njit(cache=True, nogil=True)
-def _last(ts, value, first, limit, stop, c):  # type: ignore[no-untyped-def]
-    """The end of a piece that meets its first point: behind the last point, if that is the next and
-    the line meets it too."""
-    if first + 2 != stop or limit != stop:
-        return first + 1
-    x = (ts[first + 1] - ts[first]) / SECOND
-    start = value[first]
+def _meets_last(ts, value, last, reference, turns, c):  # type: ignore[no-untyped-def]
+    """Whether the line meets the last point too; if it turns about the one before, also after some
+    turning by a last bit."""
+    x = (ts[last] - reference) / SECOND
     slope = c[1]
-    if c[0] != start:
-        return first + 1
-    for _ in range(_STEPS):
-        found = slope * x + start
-        if found == value[first + 1]:
+    for _ in range(_STEPS if turns else 1):
+        found = slope * x + c[0]
+        if found == value[last]:
             c[1] = slope
-            return stop
-        slope = np.nextafter(slope, np.inf if found < value[first + 1] else -np.inf)
-    return first + 1
+            return True
+        slope = np.nextafter(slope, np.inf if found < value[last] else -np.inf)
+    return False
