@@ -62,9 +62,9 @@ class Validated:
 
 def no_segments(keys: int, degrees: Sequence[int]) -> Segments:
     """Nothing in force."""
-    zeros = np.zeros(keys, np.int64)
+    reference, until, content = np.zeros((3, keys), np.int64)
     coefficients = tuple(np.zeros((keys, d + 1)) for d in degrees)
-    return Segments(np.zeros(keys, np.bool_), zeros, zeros, zeros, coefficients)
+    return Segments(np.zeros(keys, np.bool_), reference, until, content, coefficients)
 
 
 def validated(
