@@ -29,7 +29,15 @@ from thalweg.models.fitting.pieces import Pieces, fitted
 from thalweg.models.functions.curve import START, Curve, Curves, curve_named, fields_of, start_field
 from thalweg.models.polynomials import Floats
 from thalweg.models.relations.modeled import partner
-from thalweg.models.relations.state import ALIVE, alive_by_key, keep_alive, scheduled
+from thalweg.models.relations.state import (
+    ALIVE,
+    DUE,
+    SEGMENTS,
+    alive_by_key,
+    keep_alive,
+    keep_segments,
+    scheduled,
+)
 from thalweg.models.validation import Bound
 from thalweg.plan.expr import Column
 from thalweg.plan.functions import cast
@@ -106,7 +114,7 @@ class FitModel(Node):
 
 @dataclass(frozen=True, slots=True)
 class Fitted(Relation):
-    slots = (ALIVE,)
+    slots = (DUE, ALIVE, SEGMENTS)
     sees_rows_once = True
     is_netted = True
     leaf: Leaf = field()
@@ -172,6 +180,7 @@ def run_fitted(step: RelationStep, relation: Fitted) -> Changes:
     found = [] if not tables else _pieces(step, relation, tables)
     changes = net(scheduled(step, relation.schema, concat_changes(found, relation.schema)))
     keep_alive(step, relation.schema, changes, (relation.key,))
+    keep_segments(step, relation.schema, changes)
     return changes
 
 

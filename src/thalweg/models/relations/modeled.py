@@ -29,7 +29,15 @@ from thalweg.exec.relations.protocol import RelationStep, runs
 from thalweg.instants import AFTER_TIME, Ints, format_duration
 from thalweg.models.functions.curve import START, Curve, Curves, curve_named, fields_of, start_field
 from thalweg.models.polynomials import Floats
-from thalweg.models.relations.state import ALIVE, alive_by_key, keep_alive, scheduled
+from thalweg.models.relations.state import (
+    ALIVE,
+    DUE,
+    SEGMENTS,
+    alive_by_key,
+    keep_alive,
+    keep_segments,
+    scheduled,
+)
 from thalweg.models.validation import Bound, Segments, no_segments, validated
 from thalweg.plan.expr import Column, Expr, columns_of
 from thalweg.plan.functions import cast
@@ -134,7 +142,7 @@ class Modeled(Node):
 
 @dataclass(frozen=True, slots=True)
 class ModeledRelation(Relation):
-    slots = (ALIVE,)
+    slots = (DUE, ALIVE, SEGMENTS)
     sees_rows_once = True
     is_netted = True
     leaf: Leaf = field()
@@ -206,6 +214,7 @@ def run_modeled(step: RelationStep, relation: ModeledRelation) -> Changes:
     found = [] if not tables else _segments(step, relation, tables)
     changes = net(scheduled(step, relation.schema, concat_changes(found, relation.schema)))
     keep_alive(step, relation.schema, changes, (relation.key,))
+    keep_segments(step, relation.schema, changes)
     return changes
 
 
