@@ -85,14 +85,17 @@ class _Select:
     def _solved(self, modeled: list[tuple[Expr, exp.Expr]], body: Node) -> Node:
         if not modeled:
             return body
+        samples = any(isinstance(c, SampleClause) for c in self.parts.query.clauses)
         if self.contract is None:
-            return Solve(body, self._all(modeled, condition_of), self.curves)
+            whole = self._all(modeled, condition_of)
+            return Solve(body, whole, self.curves, marks_points=samples)
         errors = self.contract.errors
         return Solve(
             body,
             self._all(modeled, lambda e, c: possible(e, c, errors)),
             self.curves,
             self._all(modeled, lambda e, c: certain(e, c, errors)),
+            samples,
         )
 
     def _all(

@@ -1,6 +1,7 @@
 """SAMPLE: rows of segments at the instants of a grid; and SELECT at single instants.
 
-The grid is anchored in 1970, so that neither cuts nor queries move it. What has changed is added to
+The grid is anchored in 1970, so that neither cuts nor queries move it. Rows that are there for a
+single instant, because an equation holds then, come at that instant. What has changed is added to
 the rows as they stand; these are read only in epochs with a sample.
 """
 
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thalweg.columns.frame import Changes, Frame, concat_frames
+from thalweg.columns.frame import Changes, Frame, concat_changes, concat_frames
 from thalweg.columns.vector import Vector
 from thalweg.exec.context import Reject
 from thalweg.exec.expressions.evaluate import evaluate
@@ -20,6 +21,7 @@ from thalweg.exec.relations.protocol import RelationStep, runs
 from thalweg.instants import BEFORE_TIME, Ints, format_duration
 from thalweg.models.functions.curve import Curves
 from thalweg.models.functions.formulas import Rows
+from thalweg.models.relations.solved import POINT
 from thalweg.models.relations.state import ALIVE, all_alive, keep_alive
 from thalweg.plan.expr import columns_of
 from thalweg.plan.logical import Named, Node, Schema
@@ -70,6 +72,16 @@ def _lower(drafts: Drafts, node: Sample) -> int:
 @runs(Sampled)
 def run_sampled(step: RelationStep, relation: Sampled) -> Changes:
     (changes,) = step.inputs()
+    mark = changes.frame.columns.get(POINT)
+    if mark is None:
+        return _gridded(step, relation, changes)
+    points = np.asarray(mark.data)
+    alone = changes.take(np.flatnonzero(points & (changes.signs > 0)))
+    others = changes.take(np.flatnonzero(~points))
+    return concat_changes([_gridded(step, relation, others), alone], relation.schema)
+
+
+def _gridded(step: RelationStep, relation: Sampled, changes: Changes) -> Changes:
     instants = _instants(step, relation.period)
     keep_alive(step, relation.schema, changes, ())
     if len(changes) or step.stored(ALIVE):
