@@ -24,19 +24,20 @@ from thalweg.lang.syntax import exp
 from thalweg.models.functions.conditions import Condition, Every, condition_of
 from thalweg.models.functions.curve import Curve, Curves
 from thalweg.models.functions.error_bounds import certain, possible
-from thalweg.models.functions.formulas import SAMPLED, NotSolvable, degrees, varies
+from thalweg.models.functions.formulas import SAMPLED, NotSolvable, degrees, varies, without_root
 from thalweg.models.language.contract import Contract, contract_of
 from thalweg.models.language.error_clause import ErrorClause
 from thalweg.models.language.sample_clause import SampleClause
 from thalweg.models.relations.fitted import FitModel
 from thalweg.models.relations.mapped import Map
 from thalweg.models.relations.modeled import Modeled
+from thalweg.models.relations.predicted import FROM, VALIDITY, Ending, Predict
 from thalweg.models.relations.sampled import Evaluate, Sample
 from thalweg.models.relations.shown import Show
 from thalweg.models.relations.solved import MAYBE, Solve
 from thalweg.plan import functions
 from thalweg.plan.expr import Expr, Literal, columns_of
-from thalweg.plan.logical import EmitKind, Named, Node, Project, Window, transform
+from thalweg.plan.logical import EmitKind, Named, Node, Project, Window, transform, walk
 from thalweg.plan.types import BOOLEAN
 from thalweg.windows.range import NOW
 
@@ -77,7 +78,12 @@ class _Select:
         if clause is not None:
             self.contract = contract_of(clause, self.parts.items, self.scope, selected)
         plain, modeled = self._conditions()
-        body = self._solved(modeled, filtered(self.parts.items, self.scope, self.parts.bind, plain))
+        body = filtered(self.parts.items, self.scope, self.parts.bind, plain)
+        options = query_options(self.parts.query, self.parts.text)
+        if options.release == "eager":
+            body = self._predicted(modeled, body)
+        else:
+            body = self._solved(modeled, body)
         read = self._read(selected, plain, body)
         body = transform(body, lambda n: self._narrowed(n, read))
         return self._selected(selected, body)
@@ -97,6 +103,20 @@ class _Select:
             self._all(modeled, lambda e, c: certain(e, c, errors)),
             samples,
         )
+
+    def _predicted(self, modeled: list[tuple[Expr, exp.Expr]], body: Node) -> Node:
+        """The spans ahead in which the conditions hold."""
+        sources = [n for n in walk(body) if isinstance(n, (Modeled, FitModel))]
+        key = tuple(k for source in sources for k in source.key)
+        endings = tuple(e for source in sources for e in _endings(source))
+        condition = sure = None
+        if modeled and self.contract is not None:
+            errors = self.contract.errors
+            condition = self._all(modeled, lambda e, c: possible(e, c, errors))
+            sure = self._all(modeled, lambda e, c: certain(e, c, errors))
+        elif modeled:
+            condition = self._all(modeled, condition_of)
+        return Predict(body, condition, self.curves, key, endings, sure)
 
     def _all(
         self,
@@ -142,7 +162,7 @@ class _Select:
         exprs = [e for _, e, _ in selected]
         exprs += [self.scope.condition(n) for n in plain if "query" not in n.meta]
         names = {n for e in exprs for n in columns_of(e)}
-        if isinstance(body, Solve):
+        if isinstance(body, (Solve, Predict)):
             names |= set(body.reads())
         return frozenset(names)
 
@@ -162,6 +182,8 @@ class _Select:
     def _selected(self, selected: list[Item], body: Node) -> Found:
         query, options = self.parts.query, query_options(self.parts.query, self.parts.text)
         columns = tuple(Named(name, expr) for name, expr, _ in selected) + self._maybe(body)
+        if isinstance(body, Predict):
+            return self._predictions(columns, body)
         sample = next((c for c in query.clauses if isinstance(c, SampleClause)), None)
         if sample is not None:
             return Found(
@@ -181,6 +203,21 @@ class _Select:
                 )
             )
         return self._functions(selected, columns, body, kind)
+
+    def _predictions(self, columns: tuple[Named, ...], body: Predict) -> Found:
+        query, options = self.parts.query, query_options(self.parts.query, self.parts.text)
+        if query.kind not in (None, EmitKind.ISTREAM) or any(
+            isinstance(c, SampleClause) for c in query.clauses
+        ):
+            self.fail(
+                BindError(
+                    "predictions are a stream of their own",
+                    remedy="drop SAMPLE and the word before the columns, or release = 'eager'",
+                )
+            )
+        validity = tuple(Named(f.name, f.column()) for f in VALIDITY)
+        node = Evaluate(body, (*columns, *validity), self.curves, FROM)
+        return Found(node, EmitKind.ISTREAM, options, into=query.into)
 
     def _maybe(self, body: Node) -> tuple[Named, ...]:
         """With ERROR, whether a row is not certain: decided here, or in subqueries."""
@@ -227,7 +264,7 @@ class _Select:
 
     def _refuse_unsolvable(self, name: str, expr: Expr, node: exp.Expr, instants: set[str]) -> None:
         try:
-            degrees(expr, self._known)
+            degrees(without_root(expr, self._known)[0], self._known)
         except NotSolvable as error:
             self.fail(BindError(str(error), remedy=error.remedy), node)
 
@@ -245,3 +282,10 @@ class _Select:
         for clause in query.clauses:
             if not isinstance(clause, (SampleClause, ErrorClause)):
                 self.fail(BindError("this clause is not for models", remedy=SAMPLED))
+
+
+def _endings(source: Modeled | FitModel) -> tuple[Ending, ...]:
+    """When segments of a source end by themselves."""
+    if isinstance(source, FitModel):
+        return (Ending(source.start, source.horizon, source.every),)
+    return () if source.horizon is None else (Ending(source.start, source.horizon),)

@@ -93,7 +93,7 @@ def unabsorbed(step: RelationStep, source: Source, tuples: Tuples, values: Value
     place = partner(source.key, firsts, alive)
     content = _content(source, tuples.rows, alive)
     # values of tuples at one instant are all held against the segment: the least and the greatest
-    tied = (values.least < values.greatest).any(axis=1)
+    tied = np.atleast_1d((values.least < values.greatest).any(axis=1))
     which = np.repeat(np.arange(len(tied)), 1 + tied)
     second = np.append(False, which[1:] == which[:-1])[: len(which)]
     held = np.where(second[:, np.newaxis], values.greatest[which], values.least[which])

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from thalweg.columns.frame import Changes, Frame, concat_changes, concat_frames
-from thalweg.columns.vector import Vector
+from thalweg.columns.vector import Mask, Vector
 from thalweg.exec.context import Reject
 from thalweg.exec.expressions.evaluate import evaluate
 from thalweg.exec.relations.emit import expanded
@@ -110,12 +110,13 @@ def _instants(step: RelationStep, period: int) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Evaluate(Node):
-    """The columns of a SELECT over rows that are there at single instants: modeled columns are
-    numbers then, and any expression may use them."""
+    """The columns of a SELECT over rows that are there at single instants, or of interest at those
+    in a column: modeled columns are numbers then, and any expression may use them."""
 
     input: Node
     columns: tuple[Named, ...]
     curves: Curves
+    at: str = ""
 
     @property
     def schema(self) -> Schema:
@@ -138,6 +139,7 @@ class Evaluated(Relation):
     schema: Schema = field()
     columns: tuple[Named, ...]
     curves: Curves
+    at: str = ""
 
     @property
     def only_grows(self) -> bool:
@@ -157,14 +159,20 @@ class Evaluated(Relation):
 @lowers(Evaluate)
 def _lower_evaluate(drafts: Drafts, node: Evaluate) -> int:
     below = drafts.relation(node.input)
-    return drafts.append(Evaluated((below,), node.schema, node.columns, node.curves))
+    return drafts.append(Evaluated((below,), node.schema, node.columns, node.curves, node.at))
 
 
 @runs(Evaluated)
 def run_evaluated(step: RelationStep, relation: Evaluated) -> Changes:
     (changes,) = step.raw_inputs()
-    at = np.where(changes.signs > 0, changes.ts, changes.ts - 1)  # a row is there for one tick
-    columns = valued(step, changes.frame, relation.curves, at)
+    if relation.at:
+        at, known = (
+            changes.frame.columns[relation.at].data,
+            changes.frame.columns[relation.at].valid,
+        )
+    else:  # a row is there for one tick
+        at, known = np.where(changes.signs > 0, changes.ts, changes.ts - 1), None
+    columns = valued(step, changes.frame, relation.curves, at, known)
     found = {
         c.name: evaluate(c.expr, columns, len(changes), step.ctx.functions)
         for c in relation.columns
@@ -182,13 +190,16 @@ def run_evaluated(step: RelationStep, relation: Evaluated) -> Changes:
     return whole if good.all() else whole.take(np.flatnonzero(good))
 
 
-def valued(step: RelationStep, frame: Frame, curves: Curves, at: Ints) -> dict[str, Vector]:
-    """The columns of rows, modeled ones by their values at an instant of each row."""
+def valued(
+    step: RelationStep, frame: Frame, curves: Curves, at: Ints, known: Mask | None
+) -> dict[str, Vector]:
+    """The columns of rows, modeled ones by their values at an instant of each row, if it is
+    known."""
     columns = dict(frame.columns)
     rows = Rows(frame.columns, frame.length, dict(curves), step.ctx.functions)
     for name, curve in curves:
         if curve.is_instant:
-            columns[name] = Vector(TIMESTAMP, at)
+            columns[name] = Vector(TIMESTAMP, at, known)
         elif curve.start in frame.columns:
-            columns[name] = Vector(DOUBLE, rows.curve(curve).at(at))
+            columns[name] = Vector(DOUBLE, rows.at(curve, at), known)
     return columns

@@ -127,14 +127,19 @@ def run_solved(step: RelationStep, relation: Solved) -> Changes:
 
 def _parted(relation: Solved, changes: Changes, possible: Spans, sure: Spans) -> Changes:
     """Rows while they are sure, and apart from these while they are only possible."""
-    since = np.full(len(changes), BEFORE_TIME, np.int64)
-    universe = within(since, np.full(len(changes), AFTER_TIME, np.int64))
-    certain = combined(Both(0, 1), [possible, sure], universe)
-    maybe = combined(Both(0, Not(1)), [possible, sure], universe)
+    certain, maybe = parted(possible, sure, len(changes))
     parts = []
     for spans, is_maybe in ((certain, False), (maybe, True)):
         parts.append(_within(relation, changes, spans, {MAYBE: is_maybe}))
     return concat_changes(parts, relation.schema)
+
+
+def parted(possible: Spans, sure: Spans, rows: int) -> tuple[Spans, Spans]:
+    """The instants of possible spans that are sure, and the others."""
+    since = np.full(rows, BEFORE_TIME, np.int64)
+    universe = within(since, np.full(rows, AFTER_TIME, np.int64))
+    both = [possible, sure]
+    return combined(Both(0, 1), both, universe), combined(Both(0, Not(1)), both, universe)
 
 
 def _within(relation: Solved, changes: Changes, spans: Spans, marks: Mapping[str, bool]) -> Changes:
