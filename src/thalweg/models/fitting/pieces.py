@@ -12,6 +12,7 @@ from thalweg.instants import Ints
 from thalweg.models.fitting.bounds import constant, first_outside
 from thalweg.models.fitting.contract import (
     HULL,
+    LEAST_SQUARES,
     MID_RANGE,
     STRAIGHT,
     SWING,
@@ -142,12 +143,19 @@ def _fit_runs(  # type: ignore[no-untyped-def]
     for run in range(len(since)):
         i, stop = begin[run], begin[run + 1]
         reference = since[run]
+        careful, next_care = 0, 1  # pieces to find carefully, after rounding was in the way
         while i < stop:
             if alone:
-                j = _longest(
+                j, rounded = _longest(
                     code, ts, value_0, upper_0, lower_0, slack_0, i, stop, begin[run], stop,
-                    reference, c, work, small,
+                    reference, careful > 0, c, work, small,
                 )  # fmt: skip
+                if careful > 0:
+                    careful -= 1
+                elif rounded:
+                    careful, next_care = next_care, 2 * next_care
+                else:
+                    next_care = 1
             else:
                 j = _together(
                     ts, value, upper, lower, slack, codes, columns, i, begin[run], stop, reference,
@@ -177,10 +185,11 @@ def _together(  # type: ignore[no-untyped-def]
         target = limit if looked else min(first + ahead, stop)
         limit = target
         for a in range(len(codes)):
-            limit = min(limit, _longest(
+            end, _ = _longest(
                 codes[a], ts, value[a], upper[a], lower[a], slack[a], first, max(limit, first + 1),
-                begin, stop, reference, c[columns[a] : columns[a + 1]], work, small,
-            ))  # fmt: skip
+                begin, stop, reference, False, c[columns[a] : columns[a + 1]], work, small,
+            )  # fmt: skip
+            limit = min(limit, end)
         if limit == target and (looked or limit == stop):
             return limit
         looked = looked or limit < target
@@ -189,34 +198,59 @@ def _together(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _longest(  # type: ignore[no-untyped-def]
-    code, ts, value, upper, lower, slack, first, limit, begin, stop, reference, c, work, small
-):
+    code, ts, value, upper, lower, slack, first, limit, begin, stop, reference, carefully, c, work,
+    small,
+):  # fmt: skip
     """Write the polynomial of the longest beginning of points [first, limit) that one of its kind
-    honours, of the connected points [begin, stop); returns its end. Where rounding breaks a bound
-    the beginning is cut short, if need be to a constant through one point."""
+    honours, of the connected points [begin, stop). Returns its end, and whether rounding is in the
+    way; if that is known before, it is found more carefully from the beginning."""
     if code == STRAIGHT:
-        return straight(ts, value, first, limit, begin, stop, reference, c)
-    cut = False
-    while True:
-        if limit == first + 1:
-            constant(value[first], c)
-            return limit
-        if code == MID_RANGE:
-            end = mid_range(upper, lower, slack, first, limit, c)
-        elif code == SWING:
-            end = swing(ts, value, upper, lower, slack, first, limit, reference, c)
-        elif code == HULL:
-            end = hull(ts, value, upper, lower, slack, first, limit, reference, c, work)
-        else:
-            end = least_squares(
-                ts, value, upper, lower, slack, first, limit, reference, c, work, small
-            )  # fmt: skip
+        return straight(ts, value, first, limit, begin, stop, reference, c), False
+    if code == LEAST_SQUARES:
+        end = least_squares(ts, value, upper, lower, slack, first, limit, reference, c, work, small)
+        return end, False
+    if not carefully:
+        end = _attempt(code, ts, value, upper, lower, slack, first, limit, reference, c, work)
+        if end > first:
+            return end, False
+    return _creep(code, ts, value, upper, lower, slack, first, limit, reference, c, work), True
+
+
+@njit(cache=True, nogil=True)
+def _attempt(code, ts, value, upper, lower, slack, first, limit, reference, c, work):  # type: ignore[no-untyped-def]
+    """Write the polynomial of the longest beginning of points [first, limit); returns its end, or
+    `first` if by rounding it does not honour them all."""
+    if limit == first + 1:
+        constant(value[first], c)
+        return limit
+    if code == MID_RANGE:
+        end = mid_range(upper, lower, slack, first, limit, c)
+    elif code == SWING:
+        end = swing(ts, value, upper, lower, slack, first, limit, reference, c)
+    else:
+        end = hull(ts, value, upper, lower, slack, first, limit, reference, c, work)
+    outside = first_outside(ts, upper, lower, slack, first, end, reference, c)
+    if outside < end and code == HULL:
+        centre(ts, upper, lower, slack, first, end, reference, c)
         outside = first_outside(ts, upper, lower, slack, first, end, reference, c)
-        if outside < end and code == HULL:
-            centre(ts, upper, lower, slack, first, end, reference, c)
-            outside = first_outside(ts, upper, lower, slack, first, end, reference, c)
-        if outside == end:
-            return end
-        limit = min(outside, first + (end - first) // 2) if cut else outside
-        limit = max(limit, first + 1)
-        cut = True
+    return end if outside == end else first
+
+
+@njit(cache=True, nogil=True)
+def _creep(code, ts, value, upper, lower, slack, first, limit, reference, c, work):  # type: ignore[no-untyped-def]
+    """As an attempt, by doubling and bisection: rounding cuts a beginning short, if need be to a
+    constant through one point, and costs no more than what is found."""
+    good, bad = first + 1, limit + 1
+    trial = min(first + 2, limit)
+    while good < trial < bad:
+        end = _attempt(code, ts, value, upper, lower, slack, first, trial, reference, c, work)
+        if end == trial:
+            good = trial
+        else:
+            bad = trial
+            good = max(good, end)
+        trial = min(good + (good - first), limit) if bad > limit else good + (bad - good) // 2
+    if _attempt(code, ts, value, upper, lower, slack, first, good, reference, c, work) == good:
+        return good
+    constant(value[first], c)
+    return first + 1
