@@ -146,16 +146,22 @@ def _fit_runs(  # type: ignore[no-untyped-def]
         careful, next_care = 0, 1  # pieces to find carefully, after rounding was in the way
         while i < stop:
             if alone:
-                j, rounded = _longest(
-                    code, ts, value_0, upper_0, lower_0, slack_0, i, stop, begin[run], stop,
-                    reference, careful > 0, c, work, small,
-                )  # fmt: skip
-                if careful > 0:
-                    careful -= 1
-                elif rounded:
-                    careful, next_care = next_care, 2 * next_care
-                else:
+                j = i
+                if careful == 0:
+                    j = _attempt(
+                        code, ts, value_0, upper_0, lower_0, slack_0, i, stop, begin[run], stop,
+                        reference, c, work, small,
+                    )  # fmt: skip
+                if j > i or code == STRAIGHT:
                     next_care = 1
+                else:
+                    j = _creep(
+                        code, ts, value_0, upper_0, lower_0, slack_0, i, stop, begin[run], stop,
+                        reference, c, work, small,
+                    )  # fmt: skip
+                    careful -= 1
+                    if careful < 0:
+                        careful, next_care = next_care, 2 * next_care
             else:
                 j = _together(
                     ts, value, upper, lower, slack, codes, columns, i, begin[run], stop, reference,
@@ -185,10 +191,17 @@ def _together(  # type: ignore[no-untyped-def]
         target = limit if looked else min(first + ahead, stop)
         limit = target
         for a in range(len(codes)):
-            end, _ = _longest(
-                codes[a], ts, value[a], upper[a], lower[a], slack[a], first, max(limit, first + 1),
-                begin, stop, reference, False, c[columns[a] : columns[a + 1]], work, small,
+            own = c[columns[a] : columns[a + 1]]
+            near = max(limit, first + 1)
+            end = _attempt(
+                codes[a], ts, value[a], upper[a], lower[a], slack[a], first, near, begin, stop,
+                reference, own, work, small,
             )  # fmt: skip
+            if end == first and codes[a] != STRAIGHT:
+                end = _creep(
+                    codes[a], ts, value[a], upper[a], lower[a], slack[a], first, near, begin,
+                    stop, reference, own, work, small,
+                )  # fmt: skip
             limit = min(limit, end)
         if limit == target and (looked or limit == stop):
             return limit
@@ -197,29 +210,18 @@ def _together(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _longest(  # type: ignore[no-untyped-def]
-    code, ts, value, upper, lower, slack, first, limit, begin, stop, reference, carefully, c, work,
-    small,
-):  # fmt: skip
+def _attempt(  # type: ignore[no-untyped-def]
+    code, ts, value, upper, lower, slack, first, limit, begin, stop, reference, c, work, small
+):
     """Write the polynomial of the longest beginning of points [first, limit) that one of its kind
-    honours, of the connected points [begin, stop). Returns its end, and whether rounding is in the
-    way; if that is known before, it is found more carefully from the beginning."""
+    honours, of the connected points [begin, stop); returns its end, or `first` if rounding is in
+    the way. Only lines from tuple to tuple may end at `first` rightly."""
     if code == STRAIGHT:
-        return straight(ts, value, first, limit, begin, stop, reference, c), False
+        return straight(ts, value, first, limit, begin, stop, reference, c)
     if code == LEAST_SQUARES:
-        end = least_squares(ts, value, upper, lower, slack, first, limit, reference, c, work, small)
-        return end, False
-    if not carefully:
-        end = _attempt(code, ts, value, upper, lower, slack, first, limit, reference, c, work)
-        if end > first:
-            return end, False
-    return _creep(code, ts, value, upper, lower, slack, first, limit, reference, c, work), True
-
-
-@njit(cache=True, nogil=True)
-def _attempt(code, ts, value, upper, lower, slack, first, limit, reference, c, work):  # type: ignore[no-untyped-def]
-    """Write the polynomial of the longest beginning of points [first, limit); returns its end, or
-    `first` if by rounding it does not honour them all."""
+        return least_squares(
+            ts, value, upper, lower, slack, first, limit, reference, c, work, small
+        )  # fmt: skip
     if limit == first + 1:
         constant(value[first], c)
         return limit
@@ -237,20 +239,28 @@ def _attempt(code, ts, value, upper, lower, slack, first, limit, reference, c, w
 
 
 @njit(cache=True, nogil=True)
-def _creep(code, ts, value, upper, lower, slack, first, limit, reference, c, work):  # type: ignore[no-untyped-def]
+def _creep(  # type: ignore[no-untyped-def]
+    code, ts, value, upper, lower, slack, first, limit, begin, stop, reference, c, work, small
+):
     """As an attempt, by doubling and bisection: rounding cuts a beginning short, if need be to a
     constant through one point, and costs no more than what is found."""
     good, bad = first + 1, limit + 1
     trial = min(first + 2, limit)
     while good < trial < bad:
-        end = _attempt(code, ts, value, upper, lower, slack, first, trial, reference, c, work)
+        end = _attempt(
+            code, ts, value, upper, lower, slack, first, trial, begin, stop, reference, c, work,
+            small,
+        )  # fmt: skip
         if end == trial:
             good = trial
         else:
             bad = trial
             good = max(good, end)
         trial = min(good + (good - first), limit) if bad > limit else good + (bad - good) // 2
-    if _attempt(code, ts, value, upper, lower, slack, first, good, reference, c, work) == good:
+    end = _attempt(
+        code, ts, value, upper, lower, slack, first, good, begin, stop, reference, c, work, small
+    )
+    if end == good:
         return good
     constant(value[first], c)
     return first + 1
