@@ -93,6 +93,13 @@ def test_beside_a_constant_both_are_cut_at_every_tuple() -> None:
     assert found.coefficients[1].tolist() == [[1, 1], [2, 2], [4, -1], [3, 2]]
 
 
+def test_a_last_tuple_cut_off_continues_the_line_before() -> None:
+    values = np.array([[3.0, 1.0], [3.0, 2.0], [9.0, 4.0]])
+    fits = [Fit(0, 1.0), Fit(1, 0.0)]
+    found = fitted(np.zeros(3, np.int64), np.arange(3) * S, values, fits, CELL)
+    assert found.coefficients[1].tolist() == [[1, 1], [2, 2], [4, 2]]
+
+
 def test_higher_degrees_meet_what_they_can() -> None:
     rng = np.random.default_rng(0)
     ts, values = np.arange(100) * S, np.repeat(rng.normal(size=10), 10)[:, np.newaxis]

@@ -49,7 +49,7 @@ class Pieces:
     tuples: Ints
     """Absorbed; none by the line of a cell's start that WITHIN 0 cannot join to the first tuple."""
     reaches: Mask
-    """Whether the piece is valid up to the end of the cell it starts in, or beyond by a horizon: the
+    """Whether the piece is valid to the end of the cell it starts in, or by a horizon beyond: the
     key continues if its next tuple is in the next cell."""
     conflicts: int
     """Tuples at an instant of others of their key too far apart; the last of these counts."""
