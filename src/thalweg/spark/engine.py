@@ -113,6 +113,7 @@ class Engine(AbstractContextManager["Engine"]):
         self._inputs = StreamInputs(self.spark, self.core, ingest, log)
         follow = partial(followed_stream, self.spark, self.core, self.path)
         self.session = Session(self.core, self._inputs, QueryCommands(follow))
+        self.queries: Mapping[str, Query] = self.session.queries
         self._listeners = Listeners()
         self._runs = EngineRuns(
             self.core, self.session, ingest, log, self._listeners, config, self.path,
@@ -233,10 +234,6 @@ class Engine(AbstractContextManager["Engine"]):
         """Whether queries keep the rows of [ROWS n] and sessions once for all of them, or each for
         itself, from the next epoch on. No row depends on it."""
         self.session.share_windows(on)
-
-    @property
-    def queries(self) -> Mapping[str, Query]:
-        return self.session.queries
 
     def rejects(self, stream: str) -> pa.Table:
         """Rows of a stream that were refused, with the reason."""

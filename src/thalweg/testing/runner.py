@@ -100,7 +100,8 @@ class Runner:
         self.language = language
         self._random = None if switches is None else random.Random(switches)
         self._tables: dict[str, pa.Table] = {}
-        self._clock = 0
+        self.clock = 0
+        """The clock reading (µs) of the last epoch."""
         manifest.check_format(self.storage)
         self.core = self._opened(Catalog())
         self.session = Session(self.core)
@@ -173,7 +174,7 @@ class Runner:
         arrived = {}
         for name, table in self._tables.items():
             definition = self.core.catalog.streams[name]
-            plan = IngestPlan(definition, (), self._clock, f"sweep/{name}-", 0)
+            plan = IngestPlan(definition, (), self.clock, f"sweep/{name}-", 0)
             arrived[name] = ingest_table(plan, table, self.storage).packs
         return over_kept_rows(self.core, sql, parameters, arrived)
 
@@ -220,13 +221,13 @@ class Runner:
         """Announce that no row of a stream before this time will arrive."""
         seq, source = self.core.state.next_seq, ("runner", self.core.state.next_seq)
         beats = {self.core.catalog.streams[stream].name: instant_of(at)}
-        entry = LogEntry(seq, 0, source, {}, {}, self._clock, beats)
+        entry = LogEntry(seq, 0, source, {}, {}, self.clock, beats)
         commit_entry(self.storage, entry)
         return self.epoch([entry])
 
     def tick(self, clock: int) -> EpochReport | None:
         """Time passes without data: an epoch at the given clock reading (µs)."""
-        self._clock = clock
+        self.clock = clock
         return self.epoch([], live=True)
 
     def resume(self) -> None:
@@ -258,7 +259,7 @@ class Runner:
             switch_plans(self.core, self._random)
         last: EpochReport | None = None
         while True:
-            report = self.core.coordinator.epoch(entries, clock=self._clock, **how)
+            report = self.core.coordinator.epoch(entries, clock=self.clock, **how)
             if report is not None:
                 last = report
                 self.reports.append(report)
@@ -268,11 +269,6 @@ class Runner:
             if not self.core.scheduler.is_short:
                 return last
             entries, how = [], {}  # rows that the epoch had no room for
-
-    @property
-    def clock(self) -> int:
-        """The clock reading (µs) of the last epoch."""
-        return self._clock
 
     def pieces(self, name: str) -> list[pa.Table]:
         """The rows of a stream, cut into those that `run` feeds in each epoch."""
@@ -290,14 +286,14 @@ class Runner:
         packs, rejects = {}, {}
         for name, table in batch.items():
             definition = self.core.catalog.streams[name]
-            clock = max(self._clock, state.clock)
+            clock = max(self.clock, state.clock)
             plan = IngestPlan(
                 definition, self.core.plans.keys_of(name), clock, f"log/r{seq}-{name}-", seq
             )
             found = ingest_table(plan, table, self.storage)
             packs[name] = tuple(found.packs)
             rejects[name] = tuple(found.rejects)
-        entry = LogEntry(seq, 0, ("runner", seq), packs, rejects, self._clock)
+        entry = LogEntry(seq, 0, ("runner", seq), packs, rejects, self.clock)
         commit_entry(self.storage, entry)
         return entry
 
