@@ -18,7 +18,13 @@ from thalweg.adapt.watch import WatchKind
 from thalweg.aggregates import AGGREGATE_KINDS
 from thalweg.aggregates.kind import AggregateKind
 from thalweg.lang.binding.own_select import OWN_SELECTS, OwnSelect
-from thalweg.lang.parsing.select_clauses import SELECT_CLAUSES, SOURCE_CLAUSES, ClauseKind
+from thalweg.lang.parsing.select_clauses import (
+    OWN_SOURCES,
+    SELECT_CLAUSES,
+    SOURCE_CLAUSES,
+    ClauseKind,
+    OwnSource,
+)
 from thalweg.models import feature as models
 from thalweg.plan.state_slots import SLOT_KINDS, SlotKind
 from thalweg.statements import LANGUAGE as CORE_LANGUAGE
@@ -36,6 +42,7 @@ class Feature:
     aggregates: tuple[AggregateKind, ...] = ()
     clauses: tuple[ClauseKind, ...] = ()
     source_clauses: tuple[ClauseKind, ...] = ()
+    sources: tuple[OwnSource, ...] = ()
     selects: tuple[OwnSelect, ...] = ()
     slots: tuple[SlotKind, ...] = ()
     watches: tuple[WatchKind, ...] = ()
@@ -49,6 +56,7 @@ class Feature:
             (AGGREGATE_KINDS, self.aggregates),
             (SELECT_CLAUSES, self.clauses),
             (SOURCE_CLAUSES, self.source_clauses),
+            (OWN_SOURCES, self.sources),
             (OWN_SELECTS, self.selects),
             (SLOT_KINDS, self.slots),
             (WATCH_KINDS, self.watches),
@@ -68,6 +76,7 @@ MODELS = Feature(
     "models",
     clauses=models.CLAUSES,
     source_clauses=models.SOURCE_CLAUSES,
+    sources=models.SOURCES,
     selects=models.SELECTS,
     slots=models.SLOTS,
 )

@@ -7,10 +7,12 @@ from thalweg.models.language.model_clause import MODEL
 from thalweg.models.language.sample_clause import SAMPLE
 from thalweg.models.language.select import ModelSelect
 from thalweg.models.relations.predicted import IN_FORCE
+from thalweg.models.relations.restored import SegmentView
 from thalweg.models.relations.shown import STARTS
 from thalweg.models.relations.state import ALIVE, DUE, SEGMENTS
 
 CLAUSES = (SAMPLE, ERROR)
 SOURCE_CLAUSES = (MODEL,)
 SLOTS = (DUE, ALIVE, SEGMENTS, STARTS, IN_FORCE)
+SOURCES = (SegmentView(),)
 SELECTS = (ModelSelect(),)

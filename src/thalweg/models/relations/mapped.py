@@ -17,7 +17,7 @@ from thalweg.models.functions.time_functions import TimeFunctions
 from thalweg.models.polynomials import padded
 from thalweg.models.relations.solved import beginning
 from thalweg.plan.expr import columns_of
-from thalweg.plan.logical import Named, Node, Schema
+from thalweg.plan.logical import Field, Named, Node, Schema
 from thalweg.plan.planner import Drafts, lowers
 from thalweg.plan.relations.protocol import Describer, Need, Relation, Together
 from thalweg.plan.types import BIGINT, DOUBLE
@@ -42,7 +42,8 @@ class Map(Node):
         fields: list[Schema] = []
         for column in self.columns:
             known = made.get(column.name)
-            fields.append((column.field(),) if known is None else fields_of(known))
+            plain = Field(column.name, column.expr.type)  # modeled columns are those without NULL
+            fields.append((plain,) if known is None else fields_of(known))
         return (*(f for some in fields for f in some), start_field(START))
 
     @property

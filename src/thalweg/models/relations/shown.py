@@ -52,6 +52,10 @@ class Show(Node):
     def reads(self) -> Iterator[str]:
         yield from (f.name for f in self.input.schema)
 
+    def recorded(self) -> Node | None:
+        """Segments are kept as they are; square roots have no form in which they could be."""
+        return None if any(c.is_root for _, c in self.curves) else self.input
+
     def answered(self, rows: pa.Table, instant: int) -> pa.Table:
         """Modeled columns have their values at the instant asked for."""
         for name, curve in self.curves:
