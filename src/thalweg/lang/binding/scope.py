@@ -375,13 +375,6 @@ def _case(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
     return functions.resolve("case", args)
 
 
-def _if(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
-    default = node.args.get("false")
-    args = [scope._bind(node.this, agg), scope._bind(node.args["true"], agg)]
-    args.append(scope._bind(default, agg) if default is not None else Literal(NULL, True, None))
-    return functions.resolve("case", args, "IF")
-
-
 def _cast(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
     target = node.args["to"]
     dtype = sql_type(target)
@@ -502,7 +495,6 @@ _RULES: dict[type[exp.Expr], Callable[[Scope, exp.Expr, bool], Expr]] = {
     exp.In: _in,
     exp.Between: _between,
     exp.Case: _case,
-    exp.If: _if,
     exp.Cast: _cast,
     exp.TryCast: _cast,
     exp.Interval: _interval,

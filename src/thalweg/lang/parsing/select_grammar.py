@@ -123,6 +123,8 @@ def _joined(c: Cursor) -> FromItem:
             return item
         right = _from_item(c)
         condition = None
+        if kind in ("CROSS", "NATURAL") and c.peek("ON"):
+            c.fail(f"{kind} JOIN has no condition", "write JOIN ... ON, or leave ON out")
         if c.word("ON"):
             condition = c.expression_()
         elif c.peek("USING"):

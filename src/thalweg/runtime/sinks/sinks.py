@@ -150,12 +150,18 @@ _WRITERS: dict[str, Callable[[pa.Table], bytes]] = {
 
 
 def _flat(table: pa.Table) -> pa.Table:
-    """Lists as text: CSV has no other way."""
+    """Lists as text, since CSV has no other way; bytes as in JSON, since they need not be text."""
     for i, column in enumerate(table.columns):
-        if pa.types.is_list(column.type):
+        if pa.types.is_binary(column.type):
+            table = table.set_column(i, table.column_names[i], _hex(column))
+        elif pa.types.is_list(column.type):
             texts = [None if v is None else _dumped(_finite(v)) for v in column.to_pylist()]
             table = table.set_column(i, table.column_names[i], pa.array(texts, pa.string()))
     return table
+
+
+def _hex(values: pa.ChunkedArray) -> pa.Array:
+    return pa.array([None if v is None else v.hex() for v in values.to_pylist()], pa.string())
 
 
 def _finite(values: list[object]) -> list[object]:
@@ -171,8 +177,7 @@ def _texts(table: pa.Table) -> pa.Table:
         if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_decimal(kind):
             table = table.set_column(i, table.column_names[i], column.cast(pa.string()))
         elif pa.types.is_binary(kind):
-            texts = pa.array([None if v is None else v.hex() for v in column.to_pylist()])
-            table = table.set_column(i, table.column_names[i], texts)
+            table = table.set_column(i, table.column_names[i], _hex(column))
         elif pa.types.is_list(kind):
             lists = [None if v is None else _finite(v) for v in column.to_pylist()]
             table = table.set_column(i, table.column_names[i], pa.array(lists, kind))
