@@ -60,9 +60,9 @@ class UnreadableText(TypeMismatch):
 def coerced(expr: Expr, dtype: DataType) -> Expr:
     """The expression in the type that the place it stands in wants; a constant text that reads as
     no value of the type is refused, since every row would be."""
-    if isinstance(expr, Literal) and expr.type == STRING and isinstance(expr.value, str):
-        if can_cast(STRING, dtype) and not may_read(expr.value, dtype):
-            raise UnreadableText(f"'{expr.value[:40]}' is no {dtype}", remedy=remedy_for(dtype))
+    text = expr.value if isinstance(expr, Literal) and expr.type == STRING else None
+    if isinstance(text, str) and can_cast(STRING, dtype) and not may_read(text, dtype):
+        raise UnreadableText(f"'{text[:40]}' is no {dtype}", remedy=remedy_for(dtype))
     return cast(expr, dtype)
 
 

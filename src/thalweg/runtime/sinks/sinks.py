@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from thalweg.columns.shown_values import shown_values
 from thalweg.exec.relations.emit import SIGN
 from thalweg.plan.bound_query import SinkSpec
 from thalweg.runtime.results.current_answer import Answer
@@ -54,9 +55,12 @@ class ConsoleSink:
     guarantee: str = guarantee_of(SinkSpec("console"))
 
     def write(self, epoch: int, output: pa.Table) -> None:
-        for row in output.to_pylist():
+        columns = [shown_values(c) for c in output.columns]
+        for values in zip(*columns, strict=True):
+            row = dict(zip(output.column_names, values, strict=True))
             signed = {1: "+ ", -1: "- "}.get(row.pop(SIGN, 0), "")
-            at = row.pop(TIME).isoformat(sep=" ")
+            time = row.pop(TIME)
+            at = time if isinstance(time, str) else time.isoformat(sep=" ")
             shown = "  ".join(f"{name}={value}" for name, value in row.items())
             print(f"{self.query}  {at}  {signed}{shown}", flush=True)
 
