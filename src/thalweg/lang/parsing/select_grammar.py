@@ -310,5 +310,5 @@ def _into(c: Cursor) -> IntoClause:
         if c.word(kind):
             target = c.string(f"the {'format' if kind == 'SPARK' else 'path'} as a string")
             form = c.name("a format").lower() if c.word("FORMAT") else None
-            return IntoClause(kind, target, form, c.options() if c.word("OPTIONS") else ())
+            return IntoClause(kind, target, form, c.source_options())
     c.unexpected("FILES, CHANGELOG, TABLE, SPARK or CONSOLE")
