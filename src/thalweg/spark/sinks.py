@@ -32,6 +32,7 @@ class SparkSink:
 
     def __post_init__(self) -> None:
         self.guarantee = guarantee_of(self.spec)
+        self._options()  # a secret that is not there is refused before the query starts
 
     def _options(self) -> dict[str, Any]:
         options = with_values(self.spec.options)
