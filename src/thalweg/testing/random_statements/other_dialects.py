@@ -239,7 +239,7 @@ AGGREGATES: tuple[Form, ...] = (
         "sum(<i>) FILTER (WHERE count(*) > 1)", "sum(sum(<i>))", "sum(DISTINCT ALL <i>)",
         "sum(<i>) FILTER (WHERE <b>) FILTER (WHERE <b>)", "min(<i>, 2)", "max(<xs>)",
         "corr(<x>, <x>)", "first(<i>, TRUE)",  "grouping(<c>)", "grouping_id()",
-        "string_agg(<s>, <s>)", "count(*) + <c>", "sum(<i>) WITHIN (5%)",
+        "string_agg(<s>, <c>)", "count(*) + <c>", "sum(<i>) WITHIN (5%)",
         "count(*)::INT FORMAT 'x'",
         "group_concat(<s>)", "count_if(<i>)", "sum(<s>)", "bool_and(<i>)",
     ),
