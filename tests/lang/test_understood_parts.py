@@ -78,3 +78,11 @@ def test_whatever_else_sqlglot_knows_of_a_node_is_unread(kind: type[exp.Expr]) -
         node.set(name, exp.Placeholder(this="x"))
         is_read = name in PARTS[kind] and (kind, name) not in NAMES
         assert [part for _, part in unread(node)] == ([] if is_read else [name])
+
+
+def test_if_is_a_function_of_two_or_three_arguments() -> None:
+    runner = Runner()
+    runner.stream("s", pa.table({"v": [4.0], "ts": pa.array([0], pa.timestamp("us", "UTC"))}))
+    query = runner.query("SELECT IF(v > 5, 1) AS a, if(v > 1, 1, 2) AS b FROM s", "q")
+    runner.run()
+    assert query.results().select(["a", "b"]).to_pylist() == [{"a": None, "b": 1}]
