@@ -29,19 +29,21 @@ DUE = SlotKind("due", SlotRule.DUE, "changes that time will bring")
 ALIVE = SlotKind("alive", SlotRule.SUMMED, "rows as they stand")
 
 
-def scheduled(step: RelationStep, schema: Schema, changes: Changes) -> Changes:
+def scheduled(
+    step: RelationStep, schema: Schema, changes: Changes, slot: SlotKind = DUE
+) -> Changes:
     """The changes that are due in this epoch, of these and of those written down before; later ones
     are written down."""
     until = step.ctx.until
     later = changes.ts >= until
     now = changes if not later.any() else changes.take(np.flatnonzero(~later))
-    due = [_due(step, schema, table) for table in step.tables(DUE)]
+    due = [_due(step, schema, table) for table in step.tables(slot)]
     if later.any():
         table = _table(changes.take(np.flatnonzero(later)), schema)
         table = summed(table, [f.name for f in schema] + [TIME])
         if table.num_rows:
             table = table.take(pa.array(native.time_order(table.column(TIME).to_numpy())))
-            step.keep(DUE, table)
+            step.keep(slot, table)
             step.wake(int(table.column(TIME)[0].as_py()))
     return concat_changes([now, *due], schema)
 
