@@ -15,8 +15,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from thalweg.plan.expr import Literal
-from thalweg.plan.types import INTERVAL, LONGEST_TEXT, NULL, TIMESTAMP, DataType, to_arrow
-from thalweg.plan.types import from_arrow as type_from_arrow
+from thalweg.plan.types import (
+    INTERVAL,
+    LONGEST_TEXT,
+    NULL,
+    TIMESTAMP,
+    DataType,
+    of_result,
+    to_arrow,
+)
 
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.uint8]
@@ -240,7 +247,7 @@ def constant(literal: Literal, length: int) -> Vector:
 
 def arrow_vector(table: pa.Table, name: str) -> Vector:
     """A column of a table by its own type."""
-    return from_arrow(table.column(name), type_from_arrow(table.schema.field(name).type))
+    return from_arrow(table.column(name), of_result(table.schema.field(name).type))
 
 
 def concat(vectors: Sequence[Vector]) -> Vector:

@@ -7,9 +7,9 @@ from thalweg.models.language.model_clause import MODEL
 from thalweg.models.language.sample_clause import SAMPLE
 from thalweg.models.language.select import ModelSelect
 from thalweg.models.relations.shown import STARTS
-from thalweg.models.relations.state import ALIVE, DUE
+from thalweg.models.relations.state import ALIVE, DUE, SEGMENTS
 
 CLAUSES = (SAMPLE, ERROR)
 SOURCE_CLAUSES = (MODEL,)
-SLOTS = (DUE, ALIVE, STARTS)
+SLOTS = (DUE, ALIVE, SEGMENTS, STARTS)
 SELECTS = (ModelSelect(),)

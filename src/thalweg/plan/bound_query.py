@@ -17,7 +17,8 @@ class QueryOptions:
     predicates of a conjunction are evaluated. With `materialize` a query gives an answer only when
     it is invoked. A query that only filters a stream may be run together with others of the kind:
     `share` is on, off, or auto, which is when there are many. The past is pushed through a query in
-    slices or pulled at once (`backfill`)."""
+    slices or pulled at once (`backfill`). `fit` is how FIT fits; with `release` eager, predictions
+    are put out as they are made."""
 
     filters: str = "auto"
     joins: str = "auto"
@@ -29,6 +30,8 @@ class QueryOptions:
     profile: float | None = None
     share: str = SHARE
     backfill: str = "auto"
+    fit: str = "auto"
+    release: str = "watermark"
 
 
 ALLOWED_OPTIONS: dict[str, tuple[Any, ...] | type] = {
@@ -42,6 +45,8 @@ ALLOWED_OPTIONS: dict[str, tuple[Any, ...] | type] = {
     "profile": float,
     "share": ("auto", "on", "off"),
     "backfill": ("auto", "push", "pull"),
+    "fit": ("auto", "mid-range", "swing", "hull", "least squares"),
+    "release": ("watermark", "eager"),
 }
 
 

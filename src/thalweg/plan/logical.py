@@ -86,6 +86,10 @@ class Node:
         """The state that it would have to keep for ever over streams that grow without end."""
         return []
 
+    def answered(self, rows: Any, instant: int) -> Any:
+        """The answer at an instant, made of the rows that are there (a table)."""
+        return rows
+
     def by_definition(self, evaluator: Any, instant: int) -> Any:
         """Its rows at an instant, from those of its inputs (`evaluator.relation(node, instant)`);
         None for the nodes that the reference evaluator knows itself."""

@@ -11,7 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
+from math import lcm
 
+from thalweg.instants import AFTER_TIME, BEFORE_TIME
 from thalweg.plan.leaf import Leaf
 from thalweg.plan.logical import EmitKind, Schema, SortKey
 from thalweg.plan.relations.block import Block, blocks_of
@@ -133,6 +135,19 @@ class QueryPlan:
                     own.append(window.emptied(below) if emptied else window.settled(below))
             found.append(max(own, default=last))
         return found[-1]
+
+    @cached_property
+    def grain(self) -> int:
+        """Epochs end at multiples of this many microseconds since 1970."""
+        return lcm(*(r.grain for r in self.relations))
+
+    def begun(self, instant: int) -> int:
+        """The last end of an epoch up to an instant."""
+        return instant - instant % self.grain if BEFORE_TIME < instant < AFTER_TIME else instant
+
+    def ended(self, instant: int) -> int:
+        """The first end of an epoch from an instant on."""
+        return instant + -instant % self.grain if BEFORE_TIME < instant < AFTER_TIME else instant
 
     @cached_property
     def windows(self) -> tuple[WindowSpec, ...]:

@@ -16,6 +16,7 @@ class SlotRule(Enum):
     NEWEST = "a step adds rows; of rows with one key the newest counts"
     SUMMED = "a step adds changes, whose weights add up"
     SINCE = "a step adds rows; those before what the window reaches are dropped"
+    KEPT = "a step adds rows; they are dropped when results of their time are"
     DUE = "a step adds weighted changes of later instants; those of the past are dropped"
 
 

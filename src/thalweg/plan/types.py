@@ -164,6 +164,13 @@ def to_arrow(dtype: DataType) -> pa.DataType:
     return _TO_ARROW[dtype]
 
 
+def of_result(dtype: pa.DataType) -> DataType:
+    """The SQL type of a column of results, which may be a struct."""
+    if pa.types.is_struct(dtype):
+        return struct_of(*((f.name, of_result(f.type)) for f in dtype))
+    return from_arrow(dtype)
+
+
 def from_arrow(dtype: pa.DataType) -> DataType:
     """The SQL type of an Arrow column; timestamps of any unit are read as microseconds UTC."""
     if pa.types.is_dictionary(dtype):

@@ -7,7 +7,7 @@ SQRT, a comparison is parted into cases without it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,25 +91,35 @@ def comparisons_in(condition: Condition) -> Iterator[Compare | Holds | Instant]:
 # -- from expressions ------------------------------------------------------------------------------
 
 
-def condition_of(expr: Expr, curves: Known, negated: bool = False) -> Condition:
-    """The condition that a BOOLEAN expression, or its negation, is; raises `NotSolvable`."""
+Comparing = Callable[[Expr, str, Expr], Condition]
+"""Makes a condition of a comparison."""
+
+
+def condition_of(
+    expr: Expr, curves: Known, negated: bool = False, compare: Comparing | None = None
+) -> Condition:
+    """The condition that a BOOLEAN expression, or its negation, is; raises `NotSolvable`.
+    `compare` says what a comparison means."""
     if not varies(expr, curves):
         return Holds(expr, negated)
     if not isinstance(expr, Call):
         raise NotSolvable(f"{expr} is no comparison", "compare a modeled column with something")
     name = expr.function
     if name == "not":
-        return condition_of(expr.args[0], curves, not negated)
+        return condition_of(expr.args[0], curves, not negated, compare)
     if name in ("and", "or"):
-        parts = tuple(condition_of(a, curves, negated) for a in expr.args)
+        parts = tuple(condition_of(a, curves, negated, compare) for a in expr.args)
         return Every(parts) if (name == "and") != negated else Some(parts)
     if name in NEGATED:
-        return _compared(expr.args[0], NEGATED[name] if negated else name, expr.args[1], curves)
+        operator = NEGATED[name] if negated else name
+        if compare is not None:
+            return compare(expr.args[0], operator, expr.args[1])
+        return compared(expr.args[0], operator, expr.args[1], curves)
     if name in ("is_null", "is_not_null"):
         return Holds(Literal(BOOLEAN, False, (name == "is_null") == negated))
     if name == "in":
         equal = tuple(
-            condition_of(functions.resolve("=", [expr.args[0], a]), curves, negated)
+            condition_of(functions.resolve("=", [expr.args[0], a]), curves, negated, compare)
             for a in expr.args[1:]
         )
         return Every(equal) if negated else Some(equal)
@@ -119,7 +129,8 @@ def condition_of(expr: Expr, curves: Known, negated: bool = False) -> Condition:
     )
 
 
-def _compared(left: Expr, operator: str, right: Expr, curves: Known) -> Condition:
+def compared(left: Expr, operator: str, right: Expr, curves: Known) -> Condition:
+    """A comparison without ABS and SQRT of modeled columns."""
     for side, other, op in ((left, right, operator), (right, left, MIRRORED[operator])):
         if side.type == TIMESTAMP and varies(side, curves):
             return _instant(side, op, other, curves)
@@ -163,8 +174,8 @@ def _cases(left: Expr, operator: str, right: Expr, call: Call, curves: Known) ->
         tuple(
             Every(
                 (
-                    _compared(inner, sign, _ZERO, curves),
-                    _compared(
+                    compared(inner, sign, _ZERO, curves),
+                    compared(
                         replaced(left, call, value), operator, replaced(right, call, value), curves
                     ),
                 )
@@ -186,9 +197,9 @@ def _without_roots(left: Expr, operator: str, right: Expr, curves: Known) -> Con
         (a,), (b,) = (root.args for root in roots if root is not None)
         return Every(
             (
-                _compared(a, ">=", _ZERO, curves),
-                _compared(b, ">=", _ZERO, curves),
-                _compared(a, operator, b, curves),
+                compared(a, ">=", _ZERO, curves),
+                compared(b, ">=", _ZERO, curves),
+                compared(a, operator, b, curves),
             )
         )
     if roots[0] is None:
@@ -235,13 +246,13 @@ def _moved(
 def _squared(inner: Expr, operator: str, right: Expr, curves: Known) -> Condition:
     """sqrt(inner) beside `right`, by squares; there is no root of what is below zero."""
     square = functions.resolve("*", [right, right])
-    compared = _compared(inner, operator, square, curves)
-    defined = _compared(inner, ">=", _ZERO, curves)
+    squares = compared(inner, operator, square, curves)
+    defined = compared(inner, ">=", _ZERO, curves)
     if operator in ("<", "<=", "="):
         sign = ">" if operator == "<" else ">="
-        return Every((defined, _compared(right, sign, _ZERO, curves), compared))
-    below = _compared(right, "<", _ZERO, curves)
-    return Every((defined, Some((below, compared))))
+        return Every((defined, compared(right, sign, _ZERO, curves), squares))
+    below = compared(right, "<", _ZERO, curves)
+    return Every((defined, Some((below, squares))))
 
 
 # -- per row ---------------------------------------------------------------------------------------

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from thalweg.models.validation import Bound
 from thalweg.plan.logical import Field
 from thalweg.plan.types import BIGINT, DOUBLE
 
 START = "__start"
+EXACT = Bound(0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
     """A polynomial, or a quotient of two: the columns of its coefficients, ascending, and of the
     instant from which on time is counted. Without a `start` column it is the instant itself, as a
-    TIMESTAMP. `bound` is how far it may be from the modeled column's true value, where ERROR or
-    FIT says so: absolute, in its unit."""
+    TIMESTAMP. `bound` is how far it may be from the true values: 0 where every tuple counts, not
+    known where tuples are absorbed whatever they bring."""
 
     coefficients: tuple[str, ...]
     start: str = ""
     divisor: tuple[str, ...] = ()
+    bound: Bound = EXACT
 
     @property
     def is_instant(self) -> bool:
@@ -46,7 +49,7 @@ class Curve:
             return tuple(f"{alias}.{name}" for name in names)
 
         start = f"{alias}.{self.start}" if self.start else ""
-        return Curve(named(self.coefficients), start, named(self.divisor))
+        return Curve(named(self.coefficients), start, named(self.divisor), self.bound)
 
 
 Curves = tuple[tuple[str, Curve], ...]

@@ -87,7 +87,7 @@ def _of_call(call: Call, curves: Known) -> tuple[int, int]:
         return _degrees(args[0], curves)
     if name == "power":
         top, bottom = _degrees(args[0], curves)
-        k = _exponent(call)
+        k = exponent_of(call)
         return top * k, bottom if bottom < 0 else bottom * k
     if name == DERIVATIVE:
         top, bottom = _degrees(args[0], curves)
@@ -101,7 +101,8 @@ def _shown(call: Call) -> str:
     return "division" if call.function == "/" else f"{call.function.upper()}"
 
 
-def _exponent(call: Call) -> int:
+def exponent_of(call: Call) -> int:
+    """The exponent of a power; raises `NotSolvable` unless it is a small whole number."""
     wanted = call.args[1]
     while isinstance(wanted, Call) and wanted.function == "cast":
         (wanted,) = wanted.args
@@ -161,7 +162,7 @@ class Rows:
             one = functions.resolve("/", [Literal(DOUBLE, False, 1.0), args[1]])
             return self.formula(args[0]).times(self._constant(one))
         if name == "power":
-            return self._power(args[0], _exponent(call))
+            return self._power(args[0], exponent_of(call))
         if name == DERIVATIVE:
             return self.formula(args[0]).derivative()
         first = self.formula(args[0])

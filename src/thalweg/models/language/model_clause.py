@@ -5,17 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg.errors import BindError, NotAvailableYet, UnknownName, did_you_mean
+from thalweg.errors import BindError, TypeMismatch, UnknownName, did_you_mean
 from thalweg.lang.parsing.select_clauses import ClauseKind, SourceBinder, SourceRelation
 from thalweg.lang.syntax import TokenType, exp
+from thalweg.models.fitting.contract import MOST_DEGREE
+from thalweg.models.fitting.contract import Fit as PieceFit
 from thalweg.models.functions.curve import Curve
 from thalweg.models.language.polynomial_binding import coefficients
 from thalweg.models.language.polynomial_parser import parse_polynomial
+from thalweg.models.relations.fitted import FitModel, FittedAttribute
 from thalweg.models.relations.modeled import Attribute, Modeled
 from thalweg.plan.expr import Column
-from thalweg.plan.logical import Field, Node
+from thalweg.plan.logical import Field, Node, Schema
 from thalweg.plan.types import DOUBLE, TIMESTAMP
 from thalweg.windows.protocol import WindowWriter
+
+MINUTE = 60_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +63,7 @@ class ModelClause:
     def bind(self, binder: SourceBinder, node: Node) -> SourceRelation:
         key = self._key(binder)
         self._refuse_twins(binder)
-        if any(isinstance(m, Fit) for m in self.models):
-            binder.fail(
-                NotAvailableYet("FIT is not available yet", remedy="write MODEL (attr = ...)")
-            )
-        attributes = tuple(self._attribute(binder, m) for m in self.models)
+        attributes = tuple(_attribute(binder, m) for m in self.models)
         modeled = {a.name for a in attributes}
         if modeled & set(key):
             binder.fail(
@@ -74,11 +75,11 @@ class ModelClause:
         if self.horizon is not None and self.horizon <= 0:
             binder.fail(BindError("FOR takes a duration above zero", remedy="write FOR 10 SECONDS"))
         plain = tuple(f for f in binder.fields if f.name not in modeled and f.name != binder.time)
-        relation = Modeled(node, binder.alias, key, attributes, plain, self.horizon)
+        relation = self._relation(binder, node, key, attributes, plain)
         shown = tuple(_shown(f, modeled) for f in binder.fields)
         known = {f.name for f in shown}
         new = tuple(Field(a.name, DOUBLE, False) for a in attributes if a.name not in known)
-        curves = tuple((a.name, relation.curve(a)) for a in attributes)
+        curves = relation.curves
         if binder.time is not None:
             curves += ((binder.time, Curve((binder.time,))),)
             shown = tuple(
@@ -109,9 +110,57 @@ class ModelClause:
                 )
             )
 
-    def _attribute(self, binder: SourceBinder, model: Formula | Fit) -> Attribute:
-        assert isinstance(model, Formula)
+    def _relation(
+        self,
+        binder: SourceBinder,
+        node: Node,
+        key: tuple[str, ...],
+        attributes: tuple[Attribute | FittedAttribute, ...],
+        plain: Schema,
+    ) -> Modeled | FitModel:
+        predicted = tuple(a for a in attributes if isinstance(a, Attribute))
+        if predicted:
+            return Modeled(node, binder.alias, key, predicted, plain, self.horizon)
+        fits = tuple(a for a in attributes if isinstance(a, FittedAttribute))
+        grid = {m.every for m in self.models if isinstance(m, Fit) and m.every is not None}
+        if len(grid) > 1 or 0 in grid:
+            binder.fail(
+                BindError(
+                    "the FITs of one MODEL are cut by one grid",
+                    remedy="write EVERY once, or the same for all, above zero",
+                )
+            )
+        every = next(iter(grid), MINUTE)
+        return FitModel(node, binder.alias, key, fits, plain, every, self.horizon or 0)
+
+
+def _attribute(binder: SourceBinder, model: Formula | Fit) -> Attribute | FittedAttribute:
+    if isinstance(model, Formula):
         return Attribute(_attribute_name(binder, model), coefficients(model.polynomial, binder))
+    column = _fitted_column(binder, model.attribute)
+    if not column.type.is_numeric:
+        binder.fail(
+            TypeMismatch(
+                f"FIT takes a column of numbers, {model.attribute} is {column.type}",
+                remedy="fit another column",
+            )
+        )
+    if model.degree > MOST_DEGREE:
+        binder.fail(
+            BindError(
+                f"FIT of degree {model.degree}",
+                remedy=f"fitted polynomials have degree 0 to {MOST_DEGREE}",
+            )
+        )
+    if model.within < 0:
+        binder.fail(
+            BindError(
+                f"FIT {model.attribute} WITHIN {model.within:g}: a bound is not below zero",
+                remedy="write WITHIN 0.5, or WITHIN 1% of each value's size",
+            )
+        )
+    fit = PieceFit(model.degree, model.within, model.relative)
+    return FittedAttribute(column.name, fit)
 
 
 def _attribute_name(binder: SourceBinder, model: Formula) -> str:
@@ -132,7 +181,7 @@ def _shown(field: Field, modeled: set[str]) -> Field:
     return Field(field.name, DOUBLE, False) if field.name in modeled else field
 
 
-def fitted_column(binder: SourceBinder, name: str) -> Column:
+def _fitted_column(binder: SourceBinder, name: str) -> Column:
     """The column of the stream that is fitted."""
     known = {f.name.split(".", 1)[1]: f for f in binder.fields}
     found = next((f for n, f in known.items() if n.lower() == name.lower()), None)

@@ -7,6 +7,7 @@ stream, their values at single instants.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -22,15 +23,21 @@ from thalweg.lang.binding.select_items import selected_items
 from thalweg.lang.syntax import exp
 from thalweg.models.functions.conditions import Condition, Every, condition_of
 from thalweg.models.functions.curve import Curve, Curves
+from thalweg.models.functions.error_bounds import certain, possible
 from thalweg.models.functions.formulas import SAMPLED, NotSolvable, degrees, varies
+from thalweg.models.language.contract import Contract, contract_of
+from thalweg.models.language.error_clause import ErrorClause
 from thalweg.models.language.sample_clause import SampleClause
+from thalweg.models.relations.fitted import FitModel
 from thalweg.models.relations.mapped import Map
 from thalweg.models.relations.modeled import Modeled
 from thalweg.models.relations.sampled import Evaluate, Sample
 from thalweg.models.relations.shown import Show
-from thalweg.models.relations.solved import Solve
-from thalweg.plan.expr import Expr, columns_of
+from thalweg.models.relations.solved import MAYBE, Solve
+from thalweg.plan import functions
+from thalweg.plan.expr import Expr, Literal, columns_of
 from thalweg.plan.logical import EmitKind, Named, Node, Project, Window, transform
+from thalweg.plan.types import BOOLEAN
 from thalweg.windows.range import NOW
 
 
@@ -48,6 +55,7 @@ class ModelSelect:
 class _Select:
     parts: SelectParts
     scope: Scope
+    contract: Contract | None = None
 
     @property
     def curves(self) -> Curves:
@@ -65,31 +73,57 @@ class _Select:
                     "aggregates over modeled columns are not available yet", remedy=SAMPLED
                 )
             )
+        clause = next((c for c in self.parts.query.clauses if isinstance(c, ErrorClause)), None)
+        if clause is not None:
+            self.contract = contract_of(clause, self.parts.items, self.scope, selected)
         plain, modeled = self._conditions()
-        read = self._read(selected, plain, modeled)
-        body = filtered(self.parts.items, self.scope, self.parts.bind, plain)
-        body = transform(body, lambda n: _narrowed(n, read))
-        if modeled:
-            whole = modeled[0] if len(modeled) == 1 else Every(tuple(modeled))
-            body = Solve(body, whole, self.curves)
+        body = self._solved(modeled, filtered(self.parts.items, self.scope, self.parts.bind, plain))
+        read = self._read(selected, plain, body)
+        body = transform(body, lambda n: self._narrowed(n, read))
         return self._selected(selected, body)
+
+    def _solved(self, modeled: list[tuple[Expr, exp.Expr]], body: Node) -> Node:
+        if not modeled:
+            return body
+        if self.contract is None:
+            return Solve(body, self._all(modeled, condition_of), self.curves)
+        errors = self.contract.errors
+        return Solve(
+            body,
+            self._all(modeled, lambda e, c: possible(e, c, errors)),
+            self.curves,
+            self._all(modeled, lambda e, c: certain(e, c, errors)),
+        )
+
+    def _all(
+        self,
+        modeled: list[tuple[Expr, exp.Expr]],
+        meaning: Callable[[Expr, dict[str, Curve]], Condition],
+    ) -> Condition:
+        found = []
+        for bound, node in modeled:
+            try:
+                found.append(meaning(bound, self._known))
+            except NotSolvable as error:
+                self.fail(BindError(str(error), remedy=error.remedy), node)
+        return found[0] if len(found) == 1 else Every(tuple(found))
 
     # -- WHERE ---------------------------------------------------------------------------------
 
-    def _conditions(self) -> tuple[tuple[exp.Expr, ...], list[Condition]]:
-        """Those without modeled columns as they are written, the others to be solved."""
+    def _conditions(self) -> tuple[tuple[exp.Expr, ...], list[tuple[Expr, exp.Expr]]]:
+        """Those without modeled columns as they are written; the others bound, to be solved."""
         items, query = self.parts.items, self.parts.query
         written = [c for node in (*items.conditions, *query.conditions) for c in conjuncts_of(node)]
         items.conditions.clear()
         plain: list[exp.Expr] = []
-        solved: list[Condition] = []
+        solved: list[tuple[Expr, exp.Expr]] = []
         for node in written:
             if "query" in node.meta or any("query" in n.meta for n in node.walk()):
                 plain.append(node)
                 continue
             bound = self.scope.condition(node)
             if varies(bound, self._known):
-                solved.append(self._condition(bound, node))
+                solved.append((bound, node))
             else:
                 plain.append(node)
         return tuple(plain), solved
@@ -98,28 +132,33 @@ class _Select:
     def _known(self) -> dict[str, Curve]:
         return dict(self.curves)
 
-    def _condition(self, bound: Expr, node: exp.Expr) -> Condition:
-        try:
-            return condition_of(bound, self._known)
-        except NotSolvable as error:
-            self.fail(BindError(str(error), remedy=error.remedy), node)
-
     def _read(
-        self, selected: list[Item], plain: tuple[exp.Expr, ...], modeled: list[Condition]
+        self, selected: list[Item], plain: tuple[exp.Expr, ...], body: Node
     ) -> frozenset[str]:
         """The columns without a model that the query reads."""
         exprs = [e for _, e, _ in selected]
         exprs += [self.scope.condition(n) for n in plain if "query" not in n.meta]
         names = {n for e in exprs for n in columns_of(e)}
-        for condition in modeled:
-            names |= set(Solve(_NOTHING, condition, self.curves).reads())
+        if isinstance(body, Solve):
+            names |= set(body.reads())
         return frozenset(names)
+
+    def _narrowed(self, node: Node, read: frozenset[str]) -> Node:
+        """A modeled source without the columns that nothing reads, and with its bounds."""
+        if not isinstance(node, (Modeled, FitModel)):
+            return node
+        plain = tuple(f for f in node.plain if f.name in read or f.name in node.key)
+        if self.contract is not None and isinstance(node, Modeled):
+            bounds = self.contract.bounds
+            attributes = tuple(replace(a, bound=bounds.get(a.name)) for a in node.attributes)
+            return replace(node, plain=plain, attributes=attributes)
+        return replace(node, plain=plain)
 
     # -- SELECT --------------------------------------------------------------------------------
 
     def _selected(self, selected: list[Item], body: Node) -> Found:
         query, options = self.parts.query, query_options(self.parts.query, self.parts.text)
-        columns = tuple(Named(name, expr) for name, expr, _ in selected)
+        columns = tuple(Named(name, expr) for name, expr, _ in selected) + self._maybe(body)
         sample = next((c for c in query.clauses if isinstance(c, SampleClause)), None)
         if sample is not None:
             return Found(
@@ -139,6 +178,16 @@ class _Select:
                 )
             )
         return self._functions(selected, columns, body, kind)
+
+    def _maybe(self, body: Node) -> tuple[Named, ...]:
+        """With ERROR, whether a row is not certain: decided here, or in subqueries."""
+        known = [f.column() for f in body.schema if f.name.rsplit(".", 1)[-1] == MAYBE]
+        if self.contract is None and not known:
+            return ()
+        found: Expr = Literal(BOOLEAN, False, False) if not known else known[0]
+        for column in known[1:]:
+            found = functions.resolve("or", [found, column])
+        return (Named(MAYBE, found),)
 
     def _samples(self, sample: SampleClause, columns: tuple[Named, ...], body: Node) -> Node:
         if self.parts.query.kind not in (None, EmitKind.RSTREAM):
@@ -191,15 +240,5 @@ class _Select:
             if present:
                 self.fail(BindError(f"{what} is not solved over models", remedy=SAMPLED))
         for clause in query.clauses:
-            if not isinstance(clause, SampleClause):
+            if not isinstance(clause, (SampleClause, ErrorClause)):
                 self.fail(BindError("this clause is not for models", remedy=SAMPLED))
-
-
-_NOTHING = Project(Node(), ())
-
-
-def _narrowed(node: Node, read: frozenset[str]) -> Node:
-    """A modeled source without the columns that nothing reads."""
-    if not isinstance(node, Modeled):
-        return node
-    return replace(node, plain=tuple(f for f in node.plain if f.name in read or f.name in node.key))

@@ -2,7 +2,9 @@
 
 A tuple's segment begins at its event time and lasts until the next tuple of its key, with FOR d at
 most so long. A tuple in which a coefficient is NULL, NaN or infinite ends the segment before it and
-begins none. Of tuples of a key at one instant the last in the stream's order counts.
+begins none. Of tuples of a key at one instant the last in the stream's order counts. With ERROR a
+tuple within the bounds of the segment in force, whose plain columns are the same, is absorbed: it
+changes nothing.
 """
 
 from __future__ import annotations
@@ -25,9 +27,20 @@ from thalweg.exec.expressions.evaluate import evaluate
 from thalweg.exec.leaves.order_lifetimes import in_stream_order
 from thalweg.exec.relations.protocol import RelationStep, runs
 from thalweg.instants import AFTER_TIME, Ints, format_duration
-from thalweg.models.functions.curve import START, Curve, curve_named, fields_of, start_field
-from thalweg.models.relations.state import ALIVE, alive_by_key, keep_alive, scheduled
-from thalweg.plan.expr import Expr, columns_of
+from thalweg.models.functions.curve import START, Curve, Curves, curve_named, fields_of, start_field
+from thalweg.models.polynomials import Floats
+from thalweg.models.relations.state import (
+    ALIVE,
+    DUE,
+    SEGMENTS,
+    alive_by_key,
+    keep_alive,
+    keep_segments,
+    scheduled,
+)
+from thalweg.models.validation import Bound, Segments, no_segments, validated
+from thalweg.plan.expr import Column, Expr, columns_of
+from thalweg.plan.functions import cast
 from thalweg.plan.leaf import Leaf
 from thalweg.plan.logical import Node, Schema, Window
 from thalweg.plan.planner import Drafts, lowers
@@ -47,10 +60,12 @@ from thalweg.windows.range import NOW
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A modeled column and its coefficients, ascending, as expressions of the tuple."""
+    """A modeled column and its coefficients, ascending, as expressions of the tuple. Where there is
+    a `bound`, tuples whose own value is within it are absorbed."""
 
     name: str
     coefficients: tuple[Expr, ...]
+    bound: Bound | None = None
 
     def __str__(self) -> str:
         terms = (_term(str(c), i) for i, c in enumerate(self.coefficients))
@@ -81,6 +96,10 @@ class Modeled(Node):
         return curve_named(attribute.name, len(attribute.coefficients) - 1, self.start)
 
     @property
+    def curves(self) -> Curves:
+        return tuple((a.name, self.curve(a)) for a in self.attributes)
+
+    @property
     def schema(self) -> Schema:
         curves = (f for a in self.attributes for f in fields_of(self.curve(a)))
         return (*self.plain, *curves, start_field(self.start))
@@ -93,6 +112,8 @@ class Modeled(Node):
         yield from self.key
         yield from (f.name for f in self.plain)
         for attribute in self.attributes:
+            if attribute.bound is not None:
+                yield attribute.name
             for coefficient in attribute.coefficients:
                 yield from columns_of(coefficient)
 
@@ -121,7 +142,7 @@ class Modeled(Node):
 
 @dataclass(frozen=True, slots=True)
 class ModeledRelation(Relation):
-    slots = (ALIVE,)
+    slots = (DUE, ALIVE, SEGMENTS)
     sees_rows_once = True
     is_netted = True
     leaf: Leaf = field()
@@ -193,6 +214,7 @@ def run_modeled(step: RelationStep, relation: ModeledRelation) -> Changes:
     found = [] if not tables else _segments(step, relation, tables)
     changes = net(scheduled(step, relation.schema, concat_changes(found, relation.schema)))
     keep_alive(step, relation.schema, changes, (relation.key,))
+    keep_segments(step, relation.schema, changes)
     return changes
 
 
@@ -201,7 +223,6 @@ def _segments(
 ) -> list[Changes]:
     """Each tuple's segment, and the ends of those that lived before."""
     tuples = _tuples(step, relation, pa.concat_tables(tables).combine_chunks())
-    step.ctx.counts["tuples modeled"] += len(tuples.ts)
     good = np.flatnonzero(tuples.good)
     following = np.where(tuples.last, AFTER_TIME, np.append(tuples.ts[1:], 0))
     ends = following[good]
@@ -225,7 +246,7 @@ def _superseded(
     alive = alive_by_key(step, relation.schema, relation.key, firsts).expanded()
     if not alive.length:
         return
-    at = _partner(relation.key, alive, firsts)
+    at = partner(relation.key, alive, firsts)
     there = np.flatnonzero(at >= 0)  # rows of other keys may have the same hash
     alive, ends = alive.take(there), tuples.ts[first][at[there]]
     if relation.horizon is not None:
@@ -236,7 +257,7 @@ def _superseded(
     yield Changes(alive, ends, np.full(len(ends), -1, np.int8))
 
 
-def _partner(key: tuple[str, ...], rows: Frame, others: Frame) -> Ints:
+def partner(key: tuple[str, ...], rows: Frame, others: Frame) -> Ints:
     """For each row the place of the other one with its key, which is unique there; -1: none."""
     both = [concat([rows.columns[c], others.columns[c]]) for c in key]
     group = row_codes(both, rows.length + others.length)
@@ -259,7 +280,80 @@ def _tuples(step: RelationStep, relation: ModeledRelation, table: pa.Table) -> _
     last = np.append(group[1:] != group[:-1], True)
     frame = Frame(columns, table.num_rows).take(rows)
     found, good = _modeled(step, relation, frame, ts[rows])
-    return _Tuples(found, ts[rows], good, last)
+    step.ctx.counts["tuples modeled"] += len(rows)
+    if all(a.bound is None for a in relation.attributes):
+        return _Tuples(found, ts[rows], good, last)
+    return _unabsorbed(step, relation, frame, _Tuples(found, ts[rows], good, last))
+
+
+def _unabsorbed(
+    step: RelationStep, relation: ModeledRelation, frame: Frame, tuples: _Tuples
+) -> _Tuples:
+    """The tuples that the segments in force do not absorb."""
+    key = np.cumsum(tuples.first) - 1
+    firsts = tuples.rows.take(np.flatnonzero(tuples.first))
+    alive = alive_by_key(step, relation.schema, relation.key, firsts).expanded()
+    place = partner(relation.key, firsts, alive)
+    content = _content(relation, tuples.rows, alive)
+    found = validated(
+        key,
+        tuples.ts,
+        _values(relation, frame, tuples.good),
+        [_coefficients(a, tuples.rows) for a in relation.attributes],
+        content[: tuples.rows.length],
+        [a.bound or Bound(None) for a in relation.attributes],
+        relation.horizon,
+        _in_force(relation, alive, content[tuples.rows.length :], place),
+    )
+    counts = step.ctx.counts
+    counts["tuples absorbed"] += found.absorbed
+    counts["violations"] += found.violations
+    kept = np.flatnonzero(found.begins | found.ends)
+    group = key[kept]
+    last = np.append(group[1:] != group[:-1], True)[: len(kept)]
+    return _Tuples(tuples.rows.take(kept), tuples.ts[kept], found.begins[kept], last)
+
+
+def _values(relation: ModeledRelation, frame: Frame, good: Mask) -> Floats:
+    """The values that tuples bring for each attribute; of one that is not bounded any value will
+    do."""
+    columns = []
+    for attribute in relation.attributes:
+        if attribute.bound is None:
+            columns.append(np.zeros(frame.length))
+            continue
+        given = frame.columns[attribute.name]
+        value = evaluate(cast(Column(given.type, True, attribute.name), DOUBLE), frame.columns,
+                         frame.length)  # fmt: skip
+        columns.append(np.where(value.usable, value.data, np.nan))
+    found = np.stack(columns, axis=1)
+    found[~good] = np.nan
+    return found
+
+
+def _coefficients(attribute: Attribute, rows: Frame) -> Floats:
+    names = curve_named(attribute.name, len(attribute.coefficients) - 1, "").coefficients
+    return np.stack([np.asarray(rows.columns[n].data) for n in names], axis=1)
+
+
+def _content(relation: ModeledRelation, rows: Frame, alive: Frame) -> Ints:
+    """Codes of the plain columns of both, one after another."""
+    both = [concat([rows.columns[f.name], alive.columns[f.name]]) for f in relation.plain]
+    return row_codes(both, rows.length + alive.length)
+
+
+def _in_force(relation: ModeledRelation, alive: Frame, content: Ints, place: Ints) -> Segments:
+    """The segment of each key, at its place among those that are alive (-1: there is none)."""
+    there = place >= 0
+    none = no_segments(len(place), [len(a.coefficients) - 1 for a in relation.attributes])
+    if not alive.length:
+        return none
+    at = np.where(there, place, 0)
+    start = np.asarray(alive.columns[relation.schema[-1].name].data)[at]
+    horizon = relation.horizon
+    until = np.full(len(at), AFTER_TIME, np.int64) if horizon is None else start + horizon
+    coefficients = tuple(_coefficients(a, alive)[at] for a in relation.attributes)
+    return Segments(there, start, until, content[at], coefficients)
 
 
 def _modeled(

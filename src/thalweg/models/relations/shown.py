@@ -20,8 +20,10 @@ from thalweg.exec.aggregate.group_by import normalized
 from thalweg.exec.aggregate.group_state import look_up, state_table
 from thalweg.exec.relations.protocol import RelationStep, runs
 from thalweg.instants import Ints
-from thalweg.models.functions.curve import START, Curves
+from thalweg.models.functions.curve import START, Curve, Curves
 from thalweg.models.functions.formulas import Rows
+from thalweg.models.functions.time_functions import TimeFunctions
+from thalweg.models.polynomials import Floats
 from thalweg.plan.logical import Field, Node, Schema
 from thalweg.plan.planner import Drafts, lowers
 from thalweg.plan.relations.protocol import Describer, Need, Relation, Together
@@ -49,6 +51,29 @@ class Show(Node):
 
     def reads(self) -> Iterator[str]:
         yield from (f.name for f in self.input.schema)
+
+    def answered(self, rows: pa.Table, instant: int) -> pa.Table:
+        """Modeled columns have their values at the instant asked for."""
+        for name, curve in self.curves:
+            values = pa.array(_values_at(rows.column(MODEL), name, curve, instant))
+            rows = rows.set_column(rows.column_names.index(name), name, values)
+        return rows
+
+
+def _values_at(models: pa.ChunkedArray, name: str, curve: Curve, instant: int) -> Floats:
+    structs = models.combine_chunks()
+    starts = structs.field("start").cast(pa.int64()).to_numpy()
+
+    def part(field: str, width: int) -> Floats:
+        lists = structs.field(field)
+        values = lists.flatten().to_numpy().reshape(-1, width)
+        found = np.full((len(lists), width), np.nan)
+        found[lists.is_valid().to_numpy(zero_copy_only=False)] = values
+        return found
+
+    bottom = part(f"{name}_divisor", len(curve.divisor)) if curve.divisor else None
+    functions = TimeFunctions(part(name, len(curve.coefficients)), starts, bottom)
+    return functions.at(np.full(len(starts), instant))
 
 
 def shown_schema(schema: Schema, curves: Curves) -> Schema:

@@ -8,11 +8,12 @@ vanishes takes them back.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from thalweg.columns.frame import Changes
+from thalweg.columns.frame import Changes, concat_changes, empty_frame
+from thalweg.columns.vector import Vector
 from thalweg.exec.context import Reject
 from thalweg.exec.relations.protocol import RelationStep, runs
 from thalweg.instants import AFTER_TIME, BEFORE_TIME, Ints
@@ -20,23 +21,31 @@ from thalweg.models.functions.conditions import Compare, Condition, Holds, compa
 from thalweg.models.functions.curve import Curves
 from thalweg.models.functions.formulas import Rows
 from thalweg.models.relations.state import DUE, scheduled
+from thalweg.models.spans import Both, Not, Spans, combined, within
 from thalweg.plan.expr import Expr, columns_of
-from thalweg.plan.logical import Node, Schema
+from thalweg.plan.logical import Field, Node, Schema
 from thalweg.plan.planner import Drafts, lowers
 from thalweg.plan.relations.protocol import Describer, Need, Relation, Together
+from thalweg.plan.types import BOOLEAN
+
+MAYBE = "__maybe"
+MAYBE_FIELD = Field(MAYBE, BOOLEAN, False)
 
 
 @dataclass(frozen=True, slots=True)
 class Solve(Node):
-    """The rows of the input while the condition holds; `curves` are its modeled columns."""
+    """The rows of the input while the condition holds; `curves` are its modeled columns. Where a
+    narrower condition says when it is `sure` to hold, a column tells of each row whether it is
+    not."""
 
     input: Node
     condition: Condition
     curves: Curves
+    sure: Condition | None = None
 
     @property
     def schema(self) -> Schema:
-        return self.input.schema
+        return self.input.schema if self.sure is None else (*self.input.schema, MAYBE_FIELD)
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -44,7 +53,8 @@ class Solve(Node):
 
     def reads(self) -> Iterator[str]:
         known = dict(self.curves)
-        for expr in _expressions(self.condition):
+        conditions = [self.condition] if self.sure is None else [self.condition, self.sure]
+        for expr in (e for c in conditions for e in _expressions(c)):
             for name in columns_of(expr):
                 yield from known[name].columns if name in known else (name,)
 
@@ -63,8 +73,9 @@ class Solved(Relation):
     slots = (DUE,)
     inputs: tuple[int, ...] = field()
     schema: Schema = field()
-    condition: Condition
-    curves: Curves
+    condition: Condition = field()
+    curves: Curves = field()
+    sure: Condition | None = None
 
     @property
     def only_grows(self) -> bool:
@@ -74,26 +85,49 @@ class Solved(Relation):
         return (Need(Together.CONTENT),)
 
     def explained(self, show: Describer) -> list[str]:
-        return [f"  rows of {show.inputs(self.inputs)} while {self.condition}, solved for time"]
+        sure = "" if self.sure is None else f"; sure while {self.sure}"
+        return [
+            f"  rows of {show.inputs(self.inputs)} while {self.condition}, solved for time{sure}"
+        ]
 
 
 @lowers(Solve)
 def _lower(drafts: Drafts, node: Solve) -> int:
     below = drafts.relation(node.input)
-    return drafts.append(Solved((below,), node.schema, node.condition, node.curves))
+    return drafts.append(Solved((below,), node.schema, node.condition, node.curves, node.sure))
 
 
 @runs(Solved)
 def run_solved(step: RelationStep, relation: Solved) -> Changes:
-    (changes,) = step.inputs()
-    found = changes
+    (changes,) = step.raw_inputs()
+    found = Changes(empty_frame(relation.schema), changes.ts, changes.signs)
     if len(changes):
         rows = Rows(changes.frame.columns, len(changes), dict(relation.curves), step.ctx.functions)
-        spans, equations = holding(relation.condition, rows, beginning(rows, changes.ts))
+        since = beginning(rows, changes.ts)
+        spans, equations = holding(relation.condition, rows, since)
+        if relation.sure is None:
+            found = bounded(changes, spans.row, spans.start, spans.end)
+        else:
+            sure, more = holding(relation.sure, rows, since)
+            equations += more
+            found = _parted(relation, changes, spans, sure)
         step.ctx.counts["equations solved"] += equations
         _note_errors(step, relation, rows, changes)
-        found = bounded(changes, spans.row, spans.start, spans.end)
     return scheduled(step, relation.schema, found)
+
+
+def _parted(relation: Solved, changes: Changes, possible: Spans, sure: Spans) -> Changes:
+    """Rows while they are sure, and apart from these while they are only possible."""
+    since = np.full(len(changes), BEFORE_TIME, np.int64)
+    universe = within(since, np.full(len(changes), AFTER_TIME, np.int64))
+    certain = combined(Both(0, 1), [possible, sure], universe)
+    maybe = combined(Both(0, Not(1)), [possible, sure], universe)
+    parts = []
+    for spans, is_maybe in ((certain, False), (maybe, True)):
+        found = bounded(changes, spans.row, spans.start, spans.end)
+        mark = Vector(BOOLEAN, np.full(len(found), is_maybe))
+        parts.append(replace(found, frame=found.frame.merged({MAYBE: mark})))
+    return concat_changes(parts, relation.schema)
 
 
 def beginning(rows: Rows, ts: Ints) -> Ints:

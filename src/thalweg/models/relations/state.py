@@ -26,6 +26,7 @@ from thalweg.store.hashing import Hashes, hash_columns
 from thalweg.store.packs import TIME, Key
 
 DUE = SlotKind("due", SlotRule.DUE, "changes that time will bring")
+SEGMENTS = SlotKind("segments", SlotRule.KEPT, "segments as they began and ended")
 ALIVE = SlotKind("alive", SlotRule.SUMMED, "rows as they stand")
 
 
@@ -76,6 +77,12 @@ def keep_alive(step: RelationStep, schema: Schema, changes: Changes, keys: tuple
     if len(changes):
         table = summed(_table(changes, schema), [f.name for f in schema])
         step.keep(ALIVE, table, keys)
+
+
+def keep_segments(step: RelationStep, schema: Schema, changes: Changes) -> None:
+    """Write down how segments begin and end, for those who ask for them."""
+    if len(changes):
+        step.keep(SEGMENTS, _table(changes, schema))
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,11 @@ class Relation(ABC):
         """Whether no row ever vanishes, provided that none does from the inputs."""
 
     @property
+    def grain(self) -> int:
+        """Epochs of the query end at multiples of this many microseconds."""
+        return 1
+
+    @property
     def has_keys(self) -> bool:
         """Whether its state is by key, so that it may be without rows."""
         return True

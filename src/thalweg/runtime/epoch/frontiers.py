@@ -88,6 +88,7 @@ class Frontiers:
                 continue
             frontier = query.progress.frontier
             reached = watermarks.frontier([marks[s] for s in plan.streams], frontier)
+            reached = max(frontier, plan.begun(reached))
             due = demand is None or self._scheduler.is_short or query.wakes_before(reached)
             if due or (demand is not None and self._upkeep.keeps_rows(plan.streams, demand)):
                 frontier = reached

@@ -65,7 +65,7 @@ class Scheduler:
             if waiting.most(plan.streams, frontier) <= most or query.progress.backfill == PULL:
                 continue
             packs = packs_ahead(plan, query, self._state)
-            reached[name] = slice_end(packs, frontier, target, most)
+            reached[name] = min(target, plan.ended(slice_end(packs, frontier, target, most)))
             is_short |= reached[name] < target
         return is_short
 
@@ -116,8 +116,9 @@ def sliced(
         if query.progress.backfill == PULL:
             continue
         packs = packs_ahead(plans[name], query, state)
-        target = min(target, _end_of_cold(packs))
-        found[name] = slice_end(packs, query.progress.frontier, target, left)
+        target = min(target, plans[name].ended(_end_of_cold(packs)))
+        end = slice_end(packs, query.progress.frontier, target, left)
+        found[name] = min(target, plans[name].ended(end))
         taken = _between(packs, query.progress.frontier, found[name])
         left, used = left - taken, used + taken
     return found, used

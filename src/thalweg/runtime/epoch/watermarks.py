@@ -61,4 +61,4 @@ def closing_frontier(
     largest = max((s.max_ts for s in streams), default=BEFORE_TIME)
     if largest == BEFORE_TIME:
         return current
-    return max(current, plan.last_change(largest, emptied=emptied) + 1)
+    return max(current, plan.ended(plan.last_change(largest, emptied=emptied) + 1))

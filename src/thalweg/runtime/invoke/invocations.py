@@ -82,12 +82,19 @@ class Invocations:
         name = self._queries.find(name)
         self.refuse_failed(name)
         self._readiness.catch_up(name)
-        rows = self._rows(name, at)
+        rows = self._answered(name, self._rows(name, at), at)
         covered = self._coverage.of(name, at)
         told = {"status": covered.status, "coverage": str(covered.share)}
         if covered.since is not None:
             told["since"] = format_instant(covered.since)
         return rows.replace_schema_metadata({f"thalweg.{k}": v for k, v in told.items()})
+
+    def _answered(self, name: str, rows: pa.Table, at: int | None) -> pa.Table:
+        """The rows as of the instant asked for, by default the last one that is over."""
+        progress = self._queries.state(name).progress
+        instant = (progress.ended or progress.frontier) - 1 if at is None else at
+        answered: pa.Table = self._queries.bound(name).root.input.answered(rows, instant)
+        return answered
 
     def _rows(self, name: str, at: int | None) -> pa.Table:
         is_member = self._queries.cohort(name) is not None

@@ -61,6 +61,7 @@ def beginning(
         return Beginning(begins)
     if cut is None:
         cut = min((known.watermark for known in streams.values()), default=BEFORE_TIME)
+    cut = plan.ended(cut)
     furthest = reach(plan, cut)
     return Beginning({s: max(b, furthest) for s, b in begins.items()}, silent_until=cut)
 

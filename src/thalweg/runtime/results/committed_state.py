@@ -39,6 +39,10 @@ class CommittedQuery:
     def base(self) -> Sequence[Described]:
         return tuple(self.json.get("base", ()))
 
+    def packs_in(self, slot: str) -> list[str]:
+        """The packs of a slot of its state, oldest first."""
+        return [pack[0][0] for pack in self.json.get("slots", {}).get(slot, ())]
+
     @property
     def ended(self) -> int | None:
         """The first instant after its data, if a final run has let time go on beyond it."""

@@ -70,6 +70,14 @@ class ResultsReader:
                 return _together(commit, commit.state.rejects_of_stream(name))
         raise AssertionError
 
+    def in_slot(self, name: str, slot: str) -> list[pa.Table]:
+        """The rows that a query keeps in a slot of its state."""
+        for commit in self._commits():
+            with commit:
+                query = commit.state.query(name)
+                return [] if query is None else [commit.read_table(p) for p in query.packs_in(slot)]
+        raise AssertionError
+
     def _commits(self) -> Iterator[NewestCommit]:
         return NewestCommit(self._storage, self._committed).attempts()
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from thalweg.adapt.planlog import Switch
 from thalweg.lang.parsing.parser import parse_query
+from thalweg.models.segments import segments_of
 from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.lifecycle.coverage import Coverage
@@ -68,6 +69,10 @@ class QueryCommands:
 
     def invoke(self, name: str, at: int | None) -> pa.Table:
         return self._core.invocations.invoke(name, at)
+
+    def models(self, name: str) -> pa.Table:
+        core = self._core
+        return segments_of(core.queries.plan(name), partial(core.results.in_slot, name))
 
     def stats(self, name: str) -> dict[str, Any]:
         return self._core.stats.of(name)

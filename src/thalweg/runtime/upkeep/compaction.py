@@ -115,9 +115,10 @@ def _uneven(settled: list[PackMeta], barriers: set[int], cold: int) -> list[list
 
 
 def fold_tasks(
-    name: str, plan: QueryPlan, query: QueryState, prefix: str
+    name: str, plan: QueryPlan, query: QueryState, prefix: str, retain: int
 ) -> list[FoldTask | FoldRowsTask]:
-    """At most one fold per slot of state that steps add to."""
+    """At most one fold per slot of state that steps add to. Rows that are kept as results are go
+    back so many microseconds."""
     found: list[FoldTask | FoldRowsTask] = []
     for slot, packs in query.operators.slots.items():
         rule = state_slots.kind_of(slot).rule
@@ -133,7 +134,9 @@ def fold_tasks(
                 FoldTask(name, slot, some, begin == 0, prefix, query.progress.frontier, keyed)
             )
         elif state_slots.place_of(slot)[1] is None:
-            found.append(_own_rows(name, plan, query, slot, tuple(packs[begin:end]), prefix))
+            low = passed(query, rule, retain)
+            own = _own_rows(name, plan, slot, tuple(packs[begin:end]), low, prefix)
+            found.append(own)
         else:
             relation, i = leaf_of(plan, slot)
             weighted = rule is SlotRule.SUMMED
@@ -150,18 +153,25 @@ def fold_tasks(
 def _own_rows(
     name: str,
     plan: QueryPlan,
-    query: QueryState,
     slot: str,
     packs: tuple[StatePack, ...],
+    low: int,
     prefix: str,
 ) -> FoldRowsTask:
     """The merge of weighted rows that a relation stores for itself."""
     kind = state_slots.kind_of(slot)
     fields, keys = plan.relations[state_slots.place_of(slot)[0]].stored(kind.name)
     columns = tuple(f.name for f in fields)
-    due = kind.rule is SlotRule.DUE
-    low = query.progress.frontier if due else BEFORE_TIME
+    due = kind.rule in (SlotRule.DUE, SlotRule.KEPT)
     return FoldRowsTask(name, slot, packs, columns, keys, True, low, prefix, due)
+
+
+def passed(query: QueryState, rule: SlotRule, retain: int) -> int:
+    """The instant before which rows that a relation stores for itself are of no use."""
+    frontier = query.progress.frontier
+    if rule is SlotRule.DUE:
+        return frontier
+    return frontier - retain if rule is SlotRule.KEPT else BEFORE_TIME
 
 
 def worth_merging(rows: Sequence[int]) -> tuple[int, int] | None:

@@ -13,7 +13,7 @@ from thalweg.plan.state_slots import SlotRule
 from thalweg.runtime.lifecycle.window_reach import needed_since
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.query_state import QueryState
-from thalweg.runtime.upkeep.compaction import leaf_of
+from thalweg.runtime.upkeep.compaction import leaf_of, passed
 from thalweg.store.packs import PackMeta
 
 
@@ -38,13 +38,13 @@ def _newest_since(packs: Sequence[PackMeta], rows: int) -> int:
     return found if rows <= 0 else BEFORE_TIME
 
 
-def forget_passed(plan: QueryPlan, query: QueryState) -> list[str]:
-    """Drop packs of subqueries' streams that have left their windows, and of changes that were due,
-    from the state."""
+def forget_passed(plan: QueryPlan, query: QueryState, retain: int) -> list[str]:
+    """Drop packs from the state: of subqueries' streams that have left their windows, of changes
+    that were due, and of rows older than results are kept."""
     gone: list[str] = []
     changed = {}
     for slot, packs in query.operators.slots.items():
-        low = _passed(plan, query, slot)
+        low = _passed(plan, query, slot, retain)
         if low is not None:
             gone += [f for p in packs if p.meta.max_ts < low for f in p.files]
             changed[slot] = tuple(p for p in packs if p.meta.max_ts >= low)
@@ -53,11 +53,11 @@ def forget_passed(plan: QueryPlan, query: QueryState) -> list[str]:
     return gone
 
 
-def _passed(plan: QueryPlan, query: QueryState, slot: str) -> int | None:
+def _passed(plan: QueryPlan, query: QueryState, slot: str, retain: int) -> int | None:
     """The instant before which rows of a slot are of no use, if there is such an instant."""
     rule = state_slots.kind_of(slot).rule
-    if rule is SlotRule.DUE:
-        return query.progress.frontier
+    if rule in (SlotRule.DUE, SlotRule.KEPT):
+        return passed(query, rule, retain)
     if rule is not SlotRule.SINCE:
         return None
     relation, i = leaf_of(plan, slot)

@@ -1,0 +1,86 @@
+"""The segments of a query: what its sources were taken to be, and since and until when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.columns.sort_codes import row_codes
+from thalweg.columns.vector import arrow_vector
+from thalweg.exec.leaves.subrelation import WEIGHT
+from thalweg.instants import Ints
+from thalweg.models.functions.curve import curve_named
+from thalweg.models.relations.fitted import Fitted
+from thalweg.models.relations.modeled import ModeledRelation
+from thalweg.models.relations.state import SEGMENTS
+from thalweg.models.validation import Bound
+from thalweg.plan.physical import QueryPlan
+from thalweg.plan.state_slots import slot
+from thalweg.store.packs import TIME
+
+TIMESTAMP = pa.timestamp("us", "UTC")
+
+
+def segments_of(plan: QueryPlan, tables: Callable[[str], Sequence[pa.Table]]) -> pa.Table:
+    """All segments of a query's sources that are kept, as rows: the source, its key columns,
+    `start`, `end` (NULL while it lasts), an array of coefficients for each attribute (ascending, in
+    seconds since `start`) and its bound. `tables` reads what is in a slot."""
+    found = []
+    for number, relation in enumerate(plan.relations):
+        if isinstance(relation, (ModeledRelation, Fitted)):
+            parts = [t for t in tables(slot(number, SEGMENTS)) if t.num_rows]
+            if parts:
+                whole = pa.concat_tables(parts).combine_chunks()
+                found.append(_of_source(relation, whole))
+    if not found:
+        return pa.table({"source": pa.array([], pa.string())})
+    rows = pa.concat_tables(found, promote_options="default")
+    return rows.sort_by([("source", "ascending"), ("start", "ascending")])
+
+
+def _of_source(relation: ModeledRelation | Fitted, changes: pa.Table) -> pa.Table:
+    """Each row that appeared, with the instant at which it vanished."""
+    begins, ends = _paired(changes, [f.name for f in relation.schema])
+    alias = relation.leaf.alias
+    rows = changes.take(pa.array(begins))
+    columns = {"source": pa.array([alias] * len(begins))}
+    for name in relation.key:
+        columns[name.split(".", 1)[1]] = rows.column(name)
+    columns["start"] = rows.column(relation.schema[-1].name).cast(TIMESTAMP)
+    columns["end"] = pa.array(ends, mask=ends < 0).cast(TIMESTAMP)
+    for attribute in relation.attributes:
+        bare = attribute.name.split(".", 1)[1]
+        degree = sum(f.name.startswith(f"{attribute.name}^") for f in relation.schema)
+        names = curve_named(attribute.name, degree, "").coefficients
+        columns[bare] = _arrays(rows, names)
+        columns[f"{bare}_bound"] = _bounds(attribute.bound, rows, names[0])
+    return pa.table(columns)
+
+
+def _paired(changes: pa.Table, names: Sequence[str]) -> tuple[Ints, Ints]:
+    """The rows that appear, in order, and the instant at which each vanishes (-1: it has not)."""
+    codes = row_codes([arrow_vector(changes, n) for n in names], changes.num_rows)
+    ts, sign = changes.column(TIME).to_numpy(), changes.column(WEIGHT).to_numpy()
+    order = np.lexsort((ts, codes))
+    begins = np.flatnonzero(sign[order] > 0)
+    after = np.minimum(begins + 1, len(order) - 1)
+    closed = (codes[order[after]] == codes[order[begins]]) & (sign[order[after]] < 0)
+    return order[begins], np.where(closed, ts[order[after]], -1)
+
+
+def _arrays(rows: pa.Table, names: Sequence[str]) -> pa.Array:
+    values = np.stack([rows.column(n).to_numpy() for n in names], axis=1)
+    offsets = np.arange(0, values.size + 1, len(names), dtype=np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values.ravel()))
+
+
+def _bounds(bound: Bound | None, rows: pa.Table, name: str) -> pa.Array:
+    """How far tuples may be from each segment: NULL where every tuple counts; of a relative bound
+    its share of the value at the segment's start."""
+    if bound is None or bound.within is None:
+        return pa.nulls(rows.num_rows, pa.float64())
+    if not bound.relative:
+        return pa.array(np.full(rows.num_rows, bound.within))
+    return pa.array(np.abs(rows.column(name).to_numpy()) * bound.within / 100)
