@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from thalweg.models import aggregates
+from thalweg.models.functions import derivative
 from thalweg.models.language.error_clause import ERROR
 from thalweg.models.language.model_clause import MODEL
 from thalweg.models.language.sample_clause import SAMPLE
 from thalweg.models.language.select import ModelSelect
 from thalweg.models.relations.shown import STARTS
 from thalweg.models.relations.state import ALIVE, DUE, SEGMENTS
+from thalweg.models.relations.summed import BEGINS, SEEN, SUMS
 
+AGGREGATES = aggregates.KINDS
+FUNCTIONS = (derivative.FUNCTION,)
 CLAUSES = (SAMPLE, ERROR)
 SOURCE_CLAUSES = (MODEL,)
-SLOTS = (DUE, ALIVE, SEGMENTS, STARTS)
+SLOTS = (DUE, ALIVE, SEGMENTS, STARTS, SUMS, SEEN, BEGINS)
 SELECTS = (ModelSelect(),)

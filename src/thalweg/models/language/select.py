@@ -14,7 +14,7 @@ from typing import NoReturn
 from thalweg.errors import BindError, NotAvailableYet, ThalwegError
 from thalweg.lang.binding.bound_parts import Found, Items
 from thalweg.lang.binding.conditions import conjuncts_of
-from thalweg.lang.binding.group_by import Item, aggregates_in
+from thalweg.lang.binding.group_by import Item
 from thalweg.lang.binding.in_subqueries import filtered
 from thalweg.lang.binding.own_select import SelectParts
 from thalweg.lang.binding.query_options import query_options
@@ -27,7 +27,9 @@ from thalweg.models.functions.error_bounds import certain, possible
 from thalweg.models.functions.formulas import SAMPLED, NotSolvable, degrees, varies
 from thalweg.models.language.contract import Contract, contract_of
 from thalweg.models.language.error_clause import ErrorClause
+from thalweg.models.language.grouped_select import GroupedSelect
 from thalweg.models.language.sample_clause import SampleClause
+from thalweg.models.language.windows import slides_of, windows_of
 from thalweg.models.relations.fitted import FitModel
 from thalweg.models.relations.mapped import Map
 from thalweg.models.relations.modeled import Modeled
@@ -56,9 +58,13 @@ class _Select:
     parts: SelectParts
     scope: Scope
     contract: Contract | None = None
+    made: Curves | None = None
+    """The modeled columns of groups, where there are any."""
 
     @property
     def curves(self) -> Curves:
+        if self.made is not None:
+            return self.made
         return tuple(c for source in self.parts.items.sources for c in source.curves)
 
     def fail(self, error: ThalwegError, node: exp.Expr | int | None = None) -> NoReturn:
@@ -67,19 +73,20 @@ class _Select:
     def found(self) -> Found:
         self._refuse_others()
         selected = selected_items(self.parts.query, self.scope)
-        if self.parts.query.group_by or any(aggregates_in(e) for _, e, _ in selected):
-            self.fail(
-                NotAvailableYet(
-                    "aggregates over modeled columns are not available yet", remedy=SAMPLED
-                )
-            )
+        grouped = GroupedSelect(self.parts, self.scope, self.curves, selected)
+        if grouped.applies:
+            self._refuse_beside_groups()
         clause = next((c for c in self.parts.query.clauses if isinstance(c, ErrorClause)), None)
         if clause is not None:
             self.contract = contract_of(clause, self.parts.items, self.scope, selected)
         plain, modeled = self._conditions()
         body = self._solved(modeled, filtered(self.parts.items, self.scope, self.parts.bind, plain))
-        read = self._read(selected, plain, body)
+        exprs = [e for _, e, _ in selected] + (list(grouped.read()) if grouped.applies else [])
+        read = self._read(exprs, plain, body)
         body = transform(body, lambda n: self._narrowed(n, read))
+        if grouped.applies:
+            groups = grouped.groups(body)
+            self.made, selected, body = groups.curves, groups.selected, groups.node
         return self._selected(selected, body)
 
     def _solved(self, modeled: list[tuple[Expr, exp.Expr]], body: Node) -> Node:
@@ -133,11 +140,10 @@ class _Select:
         return dict(self.curves)
 
     def _read(
-        self, selected: list[Item], plain: tuple[exp.Expr, ...], body: Node
+        self, exprs: list[Expr], plain: tuple[exp.Expr, ...], body: Node
     ) -> frozenset[str]:
         """The columns without a model that the query reads."""
-        exprs = [e for _, e, _ in selected]
-        exprs += [self.scope.condition(n) for n in plain if "query" not in n.meta]
+        exprs = exprs + [self.scope.condition(n) for n in plain if "query" not in n.meta]
         names = {n for e in exprs for n in columns_of(e)}
         if isinstance(body, Solve):
             names |= set(body.reads())
@@ -170,6 +176,10 @@ class _Select:
             kind = EmitKind.ISTREAM if kind is EmitKind.RSTREAM else kind
             return Found(node, kind, options, into=query.into)
         if kind is EmitKind.RSTREAM:
+            slides = slides_of(windows_of(self.parts.items.sources, self.fail), body)
+            if slides:
+                node = Evaluate(Sample(body, slides), columns, self.curves)
+                return Found(node, EmitKind.ISTREAM, options, into=query.into)
             self.fail(
                 BindError(
                     "RSTREAM over models needs instants to emit at",
@@ -198,7 +208,7 @@ class _Select:
                 )
             )
         try:
-            return Evaluate(Sample(body, sample.period()), columns, self.curves)
+            return Evaluate(Sample(body, (sample.period(),)), columns, self.curves)
         except BindError as error:
             self.fail(error)
 
@@ -230,8 +240,32 @@ class _Select:
 
     # -- what does not go together with models ---------------------------------------------------
 
+    def _refuse_beside_groups(self) -> None:
+        if self.parts.query.clauses and any(
+            isinstance(c, ErrorClause) for c in self.parts.query.clauses
+        ):
+            self.fail(
+                NotAvailableYet(
+                    "ERROR beside aggregates is not available yet",
+                    remedy="leave ERROR out, or state it in a query without aggregates",
+                )
+            )
+        maybe = [f for s in self.parts.items.sources for f in s.fields if f.name.endswith(MAYBE)]
+        if maybe:
+            self.fail(
+                NotAvailableYet(
+                    "aggregates over rows that may be are not available yet",
+                    remedy="leave ERROR of the subquery out",
+                )
+            )
+        if self._has_tuples():
+            self.fail(
+                BindError("tuples at single instants are not aggregated as models", remedy=SAMPLED)
+            )
+
     def _refuse_others(self) -> None:
         query = self.parts.query
+        windows_of(self.parts.items.sources, self.fail)
         for present, what in (
             (query.distinct, "DISTINCT"),
             (query.order_by, "ORDER BY"),

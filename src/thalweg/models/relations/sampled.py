@@ -30,10 +30,10 @@ from thalweg.plan.types import DOUBLE, TIMESTAMP
 
 @dataclass(frozen=True, slots=True)
 class Sample(Node):
-    """Every row of the input, at each multiple of a period at which it is there."""
+    """Every row of the input, at each multiple of any of the periods at which it is there."""
 
     input: Node
-    period: int
+    periods: tuple[int, ...]
 
     @property
     def schema(self) -> Schema:
@@ -49,7 +49,7 @@ class Sampled(Relation):
     slots = (ALIVE,)
     inputs: tuple[int, ...] = field()
     schema: Schema = field()
-    period: int
+    periods: tuple[int, ...]
 
     @property
     def only_grows(self) -> bool:
@@ -59,21 +59,22 @@ class Sampled(Relation):
         return (Need(Together.CONTENT),)
 
     def explained(self, show: Describer) -> list[str]:
-        return [f"  {show.inputs(self.inputs)} every {format_duration(self.period)}"]
+        periods = " and every ".join(map(format_duration, self.periods))
+        return [f"  {show.inputs(self.inputs)} every {periods}"]
 
 
 @lowers(Sample)
 def _lower(drafts: Drafts, node: Sample) -> int:
-    return drafts.append(Sampled((drafts.relation(node.input),), node.schema, node.period))
+    return drafts.append(Sampled((drafts.relation(node.input),), node.schema, node.periods))
 
 
 @runs(Sampled)
 def run_sampled(step: RelationStep, relation: Sampled) -> Changes:
     (changes,) = step.inputs()
-    instants = _instants(step, relation.period)
+    instants = _instants(step, relation.periods)
     keep_alive(step, relation.schema, changes, ())
     if len(changes) or step.stored(ALIVE):
-        step.wake(-(-step.ctx.until // relation.period) * relation.period)
+        step.wake(min(-(-step.ctx.until // p) * p for p in relation.periods))
     if not len(instants):
         return changes.take(np.empty(0, np.int64))
     before = all_alive(step, relation.schema)
@@ -84,13 +85,14 @@ def run_sampled(step: RelationStep, relation: Sampled) -> Changes:
     return found
 
 
-def _instants(step: RelationStep, period: int) -> Ints:
-    """The instants of the grid in this epoch, from the query's first instant on."""
+def _instants(step: RelationStep, periods: tuple[int, ...]) -> Ints:
+    """The instants of the grids in this epoch, from the query's first instant on."""
     start = step.ctx.start
     if start is None:
         return np.empty(0, np.int64)
     since = max(step.ctx.since, start)
-    return np.arange(-(-since // period) * period, step.ctx.until, period, dtype=np.int64)
+    grids = [np.arange(-(-since // p) * p, step.ctx.until, p, dtype=np.int64) for p in periods]
+    return grids[0] if len(grids) == 1 else np.unique(np.concatenate(grids))
 
 
 # -- SELECT at single instants ---------------------------------------------------------------------

@@ -23,15 +23,16 @@ from thalweg.columns.vector import Mask, Vector
 from thalweg.exec.aggregate.group_by import normalized, shifted
 from thalweg.exec.aggregate.group_state import ROWS, look_up, state_table
 from thalweg.exec.relations.protocol import RelationStep, runs
-from thalweg.instants import Ints, format_duration
+from thalweg.instants import Ints
 from thalweg.models import exact_sums
 from thalweg.models.functions.curve import START, Curve, Curves, curve_named, fields_of, start_field
 from thalweg.models.polynomials import SECOND, Floats, antiderivative
+from thalweg.models.relations.groups import Grouped, by_words, grouped_need, window_words
 from thalweg.models.relations.state import DUE, scheduled
 from thalweg.numeric.exact import Limbs
-from thalweg.plan.logical import Field, Node, Schema
+from thalweg.plan.logical import Field, Schema
 from thalweg.plan.planner import Drafts, lowers
-from thalweg.plan.relations.protocol import Describer, Need, Relation, Together
+from thalweg.plan.relations.protocol import Describer, Need, Relation
 from thalweg.plan.state_slots import SlotKind, SlotRule
 from thalweg.plan.types import BIGINT, DOUBLE
 
@@ -90,15 +91,11 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum(Node):
-    """One row per group with any row, with some totals as functions of time; `curves` are those of
-    the input. Entities, for `coverage`, are told apart by columns of the input."""
+class Sum(Grouped):
+    """One row per group with any row, with some totals as functions of time. Entities, for
+    `coverage`, are told apart by columns of the input."""
 
-    input: Node
-    keys: tuple[str, ...]
     totals: tuple[Total, ...]
-    curves: Curves
-    window: int | None
     entities: tuple[str, ...] = ()
 
     @property
@@ -110,10 +107,6 @@ class Sum(Node):
         known = {f.name: f for f in self.input.schema}
         made = (Field(f.name, DOUBLE, True) for _, c in self.plan.made for f in fields_of(c))
         return (*(known[k] for k in self.keys), *made, start_field(START))
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
 
     def reads(self) -> Iterator[str]:
         yield from self.keys
@@ -155,18 +148,6 @@ class Summed(Relation):
     def _words(self, total: Total) -> str:
         words = {"mean": "the integral by the time covered", "avg": "the sum by the rows there"}
         return f"{total.name} ({words.get(total.kind, total.kind)})"
-
-
-def grouped_need(keys: tuple[str, ...]) -> Need:
-    return Need(Together.KEYS, frozenset(keys)) if keys else Need(Together.ALL)
-
-
-def by_words(keys: tuple[str, ...]) -> str:
-    return f" by {', '.join(keys)}" if keys else ""
-
-
-def window_words(window: int | None) -> str:
-    return ", at each instant" if window is None else f", over the last {format_duration(window)}"
 
 
 @lowers(Sum)
