@@ -21,6 +21,7 @@ from thalweg.models.functions.curve import START, Curve, Curves
 from thalweg.models.functions.formulas import SAMPLED, NotSolvable, degrees, varies
 from thalweg.models.language.windows import windows_of
 from thalweg.models.polynomials import MOST_DEGREE
+from thalweg.models.relations.enveloped import Envelope
 from thalweg.models.relations.fitted import FitModel
 from thalweg.models.relations.mapped import Map
 from thalweg.models.relations.modeled import Modeled
@@ -163,13 +164,19 @@ class GroupedSelect:
         for name in arguments.values():
             curves.setdefault(name, Curve((name,), START))
         by = tuple(str(k) for k in keys)
-        totals = tuple(
-            Total(str(c), _total(c, window), arguments[c])
-            for c in self.calls
-            if c.kind.name in _ADDED
-        )
-        node = Sum(made, by, tuple(curves.items()), *_span(window), totals, _names(entities))
-        return node, node.plan.made
+        inner = tuple(curves.items())
+        parts: list[Sum | Envelope] = []
+        added = [c for c in self.calls if c.kind.name in _ADDED]
+        if added:
+            totals = tuple(Total(str(c), _total(c, window), arguments[c]) for c in added)
+            parts.append(Sum(made, by, inner, *_span(window), totals, _names(entities)))
+        for call in self.calls:
+            if call.kind.name in _EXTREME:
+                upper = call.kind.name == "max"
+                parts.append(
+                    Envelope(made, by, inner, *_span(window), str(call), arguments[call], upper)
+                )
+        return parts[0], parts[0].made
 
     def _asks(self, name: str) -> bool:
         return any(c.kind.name == name for c in self.calls)

@@ -99,6 +99,10 @@ class Sum(Grouped):
     entities: tuple[str, ...] = ()
 
     @property
+    def made(self) -> Curves:
+        return self.plan.made
+
+    @property
     def plan(self) -> Plan:
         return Plan(self.totals, self.curves, self.window)
 
