@@ -33,9 +33,9 @@ def envelopes(
     events: tuple[Ints, Ints, Ints, Ints],
     upper: bool,
     complete: bool,
-) -> tuple[Ints, Ints, Ints, Ints, Mask, int]:
-    """The pieces of each group after events, those that are past among them: group, function, begin
-    and end. Then the groups that cannot be told without all functions that live (unless they are
+) -> tuple[Ints, Ints, Ints, Mask, int]:
+    """The pieces of each group after events, those that are past among them: function, begin and
+    end. Then the groups that cannot be told without all functions that live (unless they are
     given, `complete`), and how many pairs were compared.
 
     Functions are polynomials in seconds since `start`, which end at `end` at the latest; those of
@@ -48,8 +48,8 @@ def envelopes(
         BELOW if upper else ABOVE, complete,
     )  # fmt: skip
     rows, lacking, solves = found
-    columns = np.array(rows, np.int64).reshape(-1, 4).T
-    return columns[0], columns[1], columns[2], columns[3], lacking, int(solves)
+    columns = np.array(rows, np.int64).reshape(-1, 3).T
+    return columns[0], columns[1], columns[2], lacking, int(solves)
 
 
 @njit(cache=True, nogil=True)
@@ -90,7 +90,6 @@ def _envelopes(  # type: ignore[no-untyped-def]
         for i in range(len(done_owner)):
             if done_owner[i] != NOBODY:
                 until = done_begin[i + 1] if i + 1 < len(done_owner) else _AFTER
-                found.append(np.int64(g))
                 found.append(np.int64(done_owner[i]))
                 found.append(np.int64(done_begin[i]))
                 found.append(np.int64(until))
@@ -143,7 +142,7 @@ def _changed(  # type: ignore[no-untyped-def]
                     return owner, begin, False
                 owner[i] = np.int64(NOBODY)
                 holes_begin.append(begin[i])
-                holes_end.append(begin[i + 1] if i + 1 < len(owner) else _AFTER)
+                holes_end.append(np.int64(begin[i + 1] if i + 1 < len(owner) else _AFTER))
     for k in range(functions.size):
         if signs[k] > 0:
             owner, begin = _inserted(
@@ -182,9 +181,7 @@ def _inserted(  # type: ignore[no-untyped-def]
             _append(new_owner, new_begin, function, low)
         else:
             solves[0] += 1
-            _duel(
-                coefficients, start, owner[i], function, low, high, loses, new_owner, new_begin
-            )
+            _duel(coefficients, start, owner[i], function, low, high, loses, new_owner, new_begin)
         if high < upto:
             _append(new_owner, new_begin, owner[i], high)
     return new_owner, new_begin

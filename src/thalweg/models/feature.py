@@ -8,6 +8,7 @@ from thalweg.models.language.error_clause import ERROR
 from thalweg.models.language.model_clause import MODEL
 from thalweg.models.language.sample_clause import SAMPLE
 from thalweg.models.language.select import ModelSelect
+from thalweg.models.relations.combined import PARTS
 from thalweg.models.relations.enveloped import PIECES
 from thalweg.models.relations.shown import STARTS
 from thalweg.models.relations.state import ALIVE, DUE, SEGMENTS
@@ -17,5 +18,5 @@ AGGREGATES = aggregates.KINDS
 FUNCTIONS = (derivative.FUNCTION,)
 CLAUSES = (SAMPLE, ERROR)
 SOURCE_CLAUSES = (MODEL,)
-SLOTS = (DUE, ALIVE, SEGMENTS, STARTS, SUMS, SEEN, BEGINS, PIECES)
+SLOTS = (DUE, ALIVE, SEGMENTS, STARTS, SUMS, SEEN, BEGINS, PIECES, PARTS)
 SELECTS = (ModelSelect(),)

@@ -21,14 +21,16 @@ from thalweg.models.functions.curve import START, Curve, Curves
 from thalweg.models.functions.formulas import SAMPLED, NotSolvable, degrees, varies
 from thalweg.models.language.windows import windows_of
 from thalweg.models.polynomials import MOST_DEGREE
+from thalweg.models.relations.combined import Combine
 from thalweg.models.relations.enveloped import Envelope
 from thalweg.models.relations.fitted import FitModel
 from thalweg.models.relations.mapped import Map
 from thalweg.models.relations.modeled import Modeled
 from thalweg.models.relations.solved import Solve
 from thalweg.models.relations.summed import Sum, Total
+from thalweg.models.relations.windowed_extremes import WindowExtremes
 from thalweg.plan import functions
-from thalweg.plan.expr import AggregateCall, Column, Expr
+from thalweg.plan.expr import AggregateCall, Column, Expr, Predicate
 from thalweg.plan.logical import Filter, Named, Node
 from thalweg.plan.logical import walk as walk_nodes
 from thalweg.plan.types import DOUBLE
@@ -100,7 +102,8 @@ class GroupedSelect:
             )
         node, curves = self._aggregated(body, keys)
         lift = Lift(self.scope, keys, keys)
-        plain, solved = [], []
+        plain: list[Predicate] = []
+        solved: list[Predicate] = []
         for predicate in having:
             assert query.having is not None
             lifted = replace(predicate, expr=lift(predicate.expr, query.having))
@@ -172,11 +175,11 @@ class GroupedSelect:
             parts.append(Sum(made, by, inner, *_span(window), totals, _names(entities)))
         for call in self.calls:
             if call.kind.name in _EXTREME:
-                upper = call.kind.name == "max"
-                parts.append(
-                    Envelope(made, by, inner, *_span(window), str(call), arguments[call], upper)
-                )
-        return parts[0], parts[0].made
+                parts.append(_extreme(made, by, inner, window, call, arguments[call]))
+        if len(parts) == 1:
+            return parts[0], parts[0].made
+        whole = Combine(tuple(parts), by, tuple(part.made for part in parts))
+        return whole, whole.made
 
     def _asks(self, name: str) -> bool:
         return any(c.kind.name == name for c in self.calls)
@@ -256,6 +259,23 @@ def _total(call: AggregateCall, window: RangeWindow | None) -> str:
     if window is None:
         return name
     return {"sum": "integral", "avg": "mean"}.get(name, name)
+
+
+def _extreme(
+    made: Map,
+    by: tuple[str, ...],
+    curves: Curves,
+    window: RangeWindow | None,
+    call: AggregateCall,
+    argument: str,
+) -> Envelope:
+    """The largest or smallest value at each instant, and of these that of the window."""
+    upper, name = call.kind.name == "max", str(call)
+    found = Envelope(made, by, curves, *_span(window), name, argument, upper)
+    if window is None or window.range is None:
+        return found
+    candidates = WindowExtremes(found, found.curve, window.range, upper)
+    return Envelope(candidates, by, found.made, *_span(window), name, name, upper)
 
 
 def _span(window: RangeWindow | None) -> tuple[int | None, int | None]:

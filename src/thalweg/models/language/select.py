@@ -24,7 +24,13 @@ from thalweg.lang.syntax import exp
 from thalweg.models.functions.conditions import Condition, Every, condition_of
 from thalweg.models.functions.curve import Curve, Curves
 from thalweg.models.functions.error_bounds import certain, possible
-from thalweg.models.functions.formulas import SAMPLED, NotSolvable, degrees, varies
+from thalweg.models.functions.formulas import (
+    SAMPLED,
+    NotSolvable,
+    degrees,
+    derivatives_in,
+    varies,
+)
 from thalweg.models.language.contract import Contract, contract_of
 from thalweg.models.language.error_clause import ErrorClause
 from thalweg.models.language.grouped_select import GroupedSelect
@@ -139,9 +145,7 @@ class _Select:
     def _known(self) -> dict[str, Curve]:
         return dict(self.curves)
 
-    def _read(
-        self, exprs: list[Expr], plain: tuple[exp.Expr, ...], body: Node
-    ) -> frozenset[str]:
+    def _read(self, exprs: list[Expr], plain: tuple[exp.Expr, ...], body: Node) -> frozenset[str]:
         """The columns without a model that the query reads."""
         exprs = exprs + [self.scope.condition(n) for n in plain if "query" not in n.meta]
         names = {n for e in exprs for n in columns_of(e)}
@@ -165,6 +169,9 @@ class _Select:
     def _selected(self, selected: list[Item], body: Node) -> Found:
         query, options = self.parts.query, query_options(self.parts.query, self.parts.text)
         columns = tuple(Named(name, expr) for name, expr, _ in selected) + self._maybe(body)
+        for _, expr, node in selected:
+            for call in derivatives_in(expr):
+                self._refuse_unsolvable(call, node)
         sample = next((c for c in query.clauses if isinstance(c, SampleClause)), None)
         if sample is not None:
             return Found(
@@ -172,14 +179,13 @@ class _Select:
             )
         kind = query.kind or EmitKind.RELATION
         if self._has_tuples():
-            node: Node = Evaluate(body, columns, self.curves)
             kind = EmitKind.ISTREAM if kind is EmitKind.RSTREAM else kind
-            return Found(node, kind, options, into=query.into)
+            return Found(Evaluate(body, columns, self.curves), kind, options, into=query.into)
         if kind is EmitKind.RSTREAM:
             slides = slides_of(windows_of(self.parts.items.sources, self.fail), body)
             if slides:
-                node = Evaluate(Sample(body, slides), columns, self.curves)
-                return Found(node, EmitKind.ISTREAM, options, into=query.into)
+                sampled = Evaluate(Sample(body, slides), columns, self.curves)
+                return Found(sampled, EmitKind.ISTREAM, options, into=query.into)
             self.fail(
                 BindError(
                     "RSTREAM over models needs instants to emit at",
@@ -221,9 +227,8 @@ class _Select:
         self, selected: list[Item], columns: tuple[Named, ...], body: Node, kind: EmitKind
     ) -> Found:
         query, options = self.parts.query, query_options(self.parts.query, self.parts.text)
-        instants = {name for name, curve in self.curves if curve.is_instant}
-        for name, expr, node in selected:
-            self._refuse_unsolvable(name, expr, node, instants)
+        for _, expr, node in selected:
+            self._refuse_unsolvable(expr, node)
         if not any(varies(c.expr, self._known) for c in columns):
             return Found(Project(body, columns), kind, options, into=query.into)
         made = Map(body, columns, self.curves)
@@ -232,7 +237,7 @@ class _Select:
             finish=lambda node: Show(node, made.made),
         )  # fmt: skip
 
-    def _refuse_unsolvable(self, name: str, expr: Expr, node: exp.Expr, instants: set[str]) -> None:
+    def _refuse_unsolvable(self, expr: Expr, node: exp.Expr) -> None:
         try:
             degrees(expr, self._known)
         except NotSolvable as error:

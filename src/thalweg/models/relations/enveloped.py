@@ -244,7 +244,7 @@ class _Groups:
         coefficients, start, end = self._columns()
         numbers = np.arange(self.count + 1)
         groups = self.group_of_piece[self.piece]
-        group, function, begin, until, lacking, solves = envelopes(
+        function, begin, until, lacking, solves = envelopes(
             coefficients, start, end, self.first, self.alive,
             (np.searchsorted(groups, numbers), self.piece_function[self.piece], self.begin,
              self.until),
@@ -306,7 +306,9 @@ def _group_of(relation: Enveloped, rows: Frame, count: int) -> Ints:
     return found
 
 
-def _numbered(relation: Enveloped, rows: Frame, group: Ints, known: Ints) -> tuple[Ints, Ints, Ints]:
+def _numbered(
+    relation: Enveloped, rows: Frame, group: Ints, known: Ints
+) -> tuple[Ints, Ints, Ints]:
     """The function of each row, numbered by group in the order of preference; an example of each;
     and the first of each group."""
     names = [START, *relation.result.coefficients, *((END,) if relation.ends else ())]

@@ -7,7 +7,7 @@ the rows as they stand; these are read only in epochs with a sample.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -18,10 +18,11 @@ from thalweg.exec.expressions.evaluate import evaluate
 from thalweg.exec.relations.emit import expanded
 from thalweg.exec.relations.protocol import RelationStep, runs
 from thalweg.instants import BEFORE_TIME, Ints, format_duration
+from thalweg.models.functions.conditions import replaced
 from thalweg.models.functions.curve import Curves
-from thalweg.models.functions.formulas import Rows
+from thalweg.models.functions.formulas import Rows, derivatives_in
 from thalweg.models.relations.state import ALIVE, all_alive, keep_alive
-from thalweg.plan.expr import columns_of
+from thalweg.plan.expr import Column, Expr, columns_of, walk
 from thalweg.plan.logical import Named, Node, Schema
 from thalweg.plan.planner import Drafts, lowers
 from thalweg.plan.relations.protocol import Describer, Need, Relation, Together
@@ -155,10 +156,12 @@ def run_evaluated(step: RelationStep, relation: Evaluated) -> Changes:
     (changes,) = step.raw_inputs()
     at = np.where(changes.signs > 0, changes.ts, changes.ts - 1)  # a row is there for one tick
     columns = valued(step, changes.frame, relation.curves, at)
-    found = {
-        c.name: evaluate(c.expr, columns, len(changes), step.ctx.functions)
-        for c in relation.columns
-    }
+    named, derived = without_derivatives(relation.columns)
+    rows = Rows(changes.frame.columns, len(changes), dict(relation.curves), step.ctx.functions)
+    for name, call in derived.items():
+        derivative = rows.formula(call)
+        columns[name] = Vector(DOUBLE, derivative.at(at), derivative.valid)
+    found = {c.name: evaluate(c.expr, columns, len(changes), step.ctx.functions) for c in named}
     good = np.ones(len(changes), np.bool_)
     for name, value in found.items():
         if value.errors is None:
@@ -172,6 +175,17 @@ def run_evaluated(step: RelationStep, relation: Evaluated) -> Changes:
     return whole if good.all() else whole.take(np.flatnonzero(good))
 
 
+def without_derivatives(
+    columns: tuple[Named, ...],
+) -> tuple[tuple[Named, ...], dict[str, Expr]]:
+    """Columns in which derivatives are columns, and what these are."""
+    calls = dict.fromkeys(e for c in columns for e in derivatives_in(c.expr))
+    for call in sorted(calls, key=lambda e: -sum(1 for _ in walk(e))):  # outer ones first
+        column = Column(DOUBLE, True, str(call))
+        columns = tuple(replace(c, expr=replaced(c.expr, call, column)) for c in columns)
+    return columns, {str(call): call for call in calls}
+
+
 def valued(step: RelationStep, frame: Frame, curves: Curves, at: Ints) -> dict[str, Vector]:
     """The columns of rows, modeled ones by their values at an instant of each row."""
     columns = dict(frame.columns)
@@ -180,5 +194,6 @@ def valued(step: RelationStep, frame: Frame, curves: Curves, at: Ints) -> dict[s
         if curve.is_instant:
             columns[name] = Vector(TIMESTAMP, at)
         elif curve.start in frame.columns:
-            columns[name] = Vector(DOUBLE, rows.curve(curve).at(at))
+            value = rows.curve(curve)
+            columns[name] = Vector(DOUBLE, value.at(at), value.valid)
     return columns

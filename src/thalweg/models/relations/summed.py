@@ -224,8 +224,7 @@ class _Groups:
         self.step.ctx.counts["pieces added"] += len(events.ts)
 
     def changes(self) -> list[Changes]:
-        runs_, order = self.runs, self.runs.order
-        rows = self._counts(self.events.members, ROWS)
+        runs_, rows = self.runs, self._counts(self.events.members, ROWS)
         columns = self._columns()
         about = np.concatenate([self.loaded.ints("about"), runs_.instants])
         last = runs_.last_versions
@@ -314,9 +313,8 @@ class _Groups:
         curve = dict(self.relation.plan.curves)[piece.column]
         vectors = [frame.columns[n] for n in curve.coefficients]
         values = np.stack([np.asarray(v.data, np.float64) for v in vectors], axis=1)
-        used: Mask = np.isfinite(values).all(axis=1)
-        if vectors[0].valid is not None:
-            used = used & vectors[0].valid
+        finite: Mask = np.isfinite(values).all(axis=1)
+        used = finite if vectors[0].valid is None else finite & vectors[0].valid
         if piece.ones:
             values = np.ones((len(values), 1))
         if self.relation.plan.window is not None:
@@ -324,9 +322,7 @@ class _Groups:
         values = np.ascontiguousarray(np.where(used[:, np.newaxis], values, 0.0))
         return values, np.asarray(frame.columns[curve.start].data), used
 
-    def _stored(
-        self, prefix: str, degree: int, low: int, high: int
-    ) -> tuple[Limbs, int]:
+    def _stored(self, prefix: str, degree: int, low: int, high: int) -> tuple[Limbs, int]:
         """The groups' sums as they are stored, with room for more."""
         places = {
             (j, int(name.removeprefix(f"{prefix}c{j}l"))): name
