@@ -1,10 +1,10 @@
 """Upper and lower envelopes of functions of time, as sets of them change: compiled loops.
 
-Functions are numbered, by group, in the order in which they are preferred where they are equal. Of a
-pair it depends on the two alone which is above the other when; so an envelope depends on what lives,
-and on no cut into epochs. It is kept from the last change on as pieces, each of one function, up to
-the end of time; a function that appears is compared with the pieces, one that vanishes leaves holes
-in its own pieces alone, which the others fill.
+Functions are numbered, by group, in the order in which they are preferred where they are equal. Of
+a pair it depends on the two alone which is above the other when; so an envelope depends on what
+lives, and on no cut into epochs. It is kept from the last change on as pieces, each of one
+function, up to the end of time; a function that appears is compared with the pieces, one that
+vanishes leaves holes in its own pieces alone, which the others fill.
 """
 
 from __future__ import annotations

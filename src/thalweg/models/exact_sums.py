@@ -2,9 +2,9 @@
 
 A polynomial of degree n, in seconds since s, becomes one with whole coefficients in microseconds:
 coefficient i is multiplied by 10^(6(n-i)), so that moving it to another instant takes products with
-whole numbers only. Coefficients are laid out on limbs of 32 bits as in `numeric.exact`, here as two's
-complement. So polynomials about any instants add up exactly, in any order, and one that is taken
-away leaves nothing behind; what is shown of a sum is its correctly rounded coefficients.
+whole numbers only. Coefficients are laid out on limbs of 32 bits as in `numeric.exact`, here as
+two's complement. So polynomials about any instants add up exactly, in any order, and one that is
+taken away leaves nothing behind; what is shown of a sum is its correctly rounded coefficients.
 """
 
 from __future__ import annotations

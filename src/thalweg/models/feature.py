@@ -10,6 +10,7 @@ from thalweg.models.language.sample_clause import SAMPLE
 from thalweg.models.language.select import ModelSelect
 from thalweg.models.relations.combined import PARTS
 from thalweg.models.relations.enveloped import PIECES
+from thalweg.models.relations.predicted import IN_FORCE
 from thalweg.models.relations.shown import STARTS
 from thalweg.models.relations.state import ALIVE, DUE, SEGMENTS
 from thalweg.models.relations.summed import BEGINS, SEEN, SUMS
@@ -18,5 +19,5 @@ AGGREGATES = aggregates.KINDS
 FUNCTIONS = (derivative.FUNCTION,)
 CLAUSES = (SAMPLE, ERROR)
 SOURCE_CLAUSES = (MODEL,)
-SLOTS = (DUE, ALIVE, SEGMENTS, STARTS, SUMS, SEEN, BEGINS, PIECES, PARTS)
+SLOTS = (DUE, ALIVE, SEGMENTS, STARTS, IN_FORCE, SUMS, SEEN, BEGINS, PIECES, PARTS)
 SELECTS = (ModelSelect(),)

@@ -12,6 +12,7 @@ from thalweg.columns.vector import arrow_vector
 from thalweg.exec.leaves.subrelation import WEIGHT
 from thalweg.instants import Ints
 from thalweg.models.functions.curve import curve_named
+from thalweg.models.polynomials import Floats
 from thalweg.models.relations.fitted import Fitted
 from thalweg.models.relations.modeled import ModeledRelation
 from thalweg.models.relations.state import SEGMENTS
@@ -26,7 +27,8 @@ TIMESTAMP = pa.timestamp("us", "UTC")
 def segments_of(plan: QueryPlan, tables: Callable[[str], Sequence[pa.Table]]) -> pa.Table:
     """All segments of a query's sources that are kept, as rows: the source, its key columns,
     `start`, `end` (NULL while it lasts), an array of coefficients for each attribute (ascending, in
-    seconds since `start`) and its bound. `tables` reads what is in a slot."""
+    seconds since `start`), and `bound`, an array with that of each attribute (NULL where every
+    tuple counts). `tables` reads what is in a slot."""
     found = []
     for number, relation in enumerate(plan.relations):
         if isinstance(relation, (ModeledRelation, Fitted)):
@@ -50,12 +52,14 @@ def _of_source(relation: ModeledRelation | Fitted, changes: pa.Table) -> pa.Tabl
         columns[name.split(".", 1)[1]] = rows.column(name)
     columns["start"] = rows.column(relation.schema[-1].name).cast(TIMESTAMP)
     columns["end"] = pa.array(ends, mask=ends < 0).cast(TIMESTAMP)
+    bounds = []
     for attribute in relation.attributes:
         bare = attribute.name.split(".", 1)[1]
         degree = sum(f.name.startswith(f"{attribute.name}^") for f in relation.schema)
         names = curve_named(attribute.name, degree, "").coefficients
         columns[bare] = _arrays(rows, names)
-        columns[f"{bare}_bound"] = _bounds(attribute.bound, rows, names[0])
+        bounds.append(_bounds(attribute.bound, rows, names[0]))
+    columns["bound"] = _listed(np.stack(bounds, axis=1))
     return pa.table(columns)
 
 
@@ -71,16 +75,21 @@ def _paired(changes: pa.Table, names: Sequence[str]) -> tuple[Ints, Ints]:
 
 
 def _arrays(rows: pa.Table, names: Sequence[str]) -> pa.Array:
-    values = np.stack([rows.column(n).to_numpy() for n in names], axis=1)
-    offsets = np.arange(0, values.size + 1, len(names), dtype=np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values.ravel()))
+    return _listed(np.stack([rows.column(n).to_numpy() for n in names], axis=1))
 
 
-def _bounds(bound: Bound | None, rows: pa.Table, name: str) -> pa.Array:
-    """How far tuples may be from each segment: NULL where every tuple counts; of a relative bound
+def _listed(values: Floats) -> pa.Array:
+    offsets = np.arange(0, values.size + 1, values.shape[1], dtype=np.int32)
+    flat = values.ravel()
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat, mask=np.isnan(flat)))
+
+
+def _bounds(bound: Bound | None, rows: pa.Table, name: str) -> Floats:
+    """How far tuples may be from each segment: NaN where every tuple counts; of a relative bound
     its share of the value at the segment's start."""
     if bound is None or bound.within is None:
-        return pa.nulls(rows.num_rows, pa.float64())
+        return np.full(rows.num_rows, np.nan)
     if not bound.relative:
-        return pa.array(np.full(rows.num_rows, bound.within))
-    return pa.array(np.abs(rows.column(name).to_numpy()) * bound.within / 100)
+        return np.full(rows.num_rows, bound.within)
+    found: Floats = np.abs(rows.column(name).to_numpy()) * bound.within / 100
+    return found

@@ -36,6 +36,15 @@ def within(since: Ints, until: Ints, rows: Mask | None = None) -> Spans:
     return Spans(chosen, since[chosen], until[chosen])
 
 
+def joined(parts: Sequence[Spans]) -> Spans:
+    """One after another."""
+    return Spans(
+        np.concatenate([p.row for p in parts]),
+        np.concatenate([p.start for p in parts]),
+        np.concatenate([p.end for p in parts]),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Not:
     of: Formula

@@ -21,6 +21,7 @@ from thalweg.runtime.epoch.listeners import Listener, Listeners
 from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.session.query_commands import QueryCommands
 from thalweg.runtime.session.session import Callback, Query, Session
+from thalweg.runtime.session.sweep import over_kept_rows
 from thalweg.runtime.settings import Settings
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.sources.python_arguments import Duration
@@ -221,6 +222,12 @@ class Engine(AbstractContextManager["Engine"]):
 
     def explain(self, query: str | Query) -> str:
         return self.session.explain(query)
+
+    def sweep(self, sql: str, parameters: Sequence[Mapping[str, Any]] | pa.Table) -> pa.Table:
+        """One query with many parameters over the rows that are kept of its streams (RETAIN):
+        `:name` in its text stands for a constant, a duration or a bound. Returns what each emits,
+        with its parameters as columns. What they have in common is computed once."""
+        return over_kept_rows(self.core, sql, parameters)
 
     def share_windows(self, on: bool) -> None:
         """Whether queries keep the rows of [ROWS n] and sessions once for all of them, or each for

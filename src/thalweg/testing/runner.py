@@ -27,6 +27,7 @@ from thalweg.runtime.epoch.frontiers import Close
 from thalweg.runtime.lifecycle.backfill import Pace
 from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.session.session import Callback, Query, Session
+from thalweg.runtime.session.sweep import Row, over_kept_rows
 from thalweg.runtime.settings import Settings
 from thalweg.runtime.sources.pack_rows import IngestPlan, ingest_table
 from thalweg.runtime.sources.python_arguments import Duration, arrow_fields, make_stream, normalized
@@ -165,6 +166,16 @@ class Runner:
 
     def explain(self, query: str | Query) -> str:
         return self.session.explain(query)
+
+    def sweep(self, sql: str, parameters: Sequence[Row] | pa.Table) -> pa.Table:
+        """One query with many parameters (`:name` in its text), over all rows that are kept and
+        those that have not been fed yet: what each emits, with its parameters."""
+        arrived = {}
+        for name, table in self._tables.items():
+            definition = self.core.catalog.streams[name]
+            plan = IngestPlan(definition, (), self._clock, f"sweep/{name}-", 0)
+            arrived[name] = ingest_table(plan, table, self.storage).packs
+        return over_kept_rows(self.core, sql, parameters, arrived)
 
     def rejects(self, stream: str) -> pa.Table:
         return self.session.rejects(stream)

@@ -109,10 +109,11 @@ def test_a_null_among_equal_stamps() -> None:
     assert spans(pieces([(2, 5), (3, NAN), (3, 6), (3, NAN)])) == [(2, 3)]
 
 
-def test_equal_stamps_of_two_keys_are_two_tuples() -> None:
-    found = fitted(np.array([1, 2]), np.array([3, 3]), np.array([[5.0], [9.0]]), [Fit(0, 1)], CELL)
+@pytest.mark.parametrize("fit", [Fit(0, 5.0), Fit(0, 50.0, True)])
+def test_equal_stamps_of_two_keys_are_two_tuples(fit: Fit) -> None:
+    found = fitted(np.array([1, 2]), np.array([3, 3]), np.array([[5.0], [9.0]]), [fit], CELL)
     assert found.key.tolist() == [1, 2]
-    assert constants(found) == [5.0, 9.0]
+    assert constants(found) == pytest.approx([5.0, 9.0])
 
 
 def test_a_horizon_lets_the_last_piece_of_a_cell_live_on() -> None:
@@ -183,18 +184,20 @@ ALL = [Fit(0, 1.0), Fit(1, 1.0, False, "swing"), Fit(1, 1.0), Fit(2, 1.0), Fit(4
 
 @pytest.mark.parametrize("fit", ALL, ids=str)
 @pytest.mark.parametrize("seed", range(12))
-def test_a_batch_may_be_cut_at_any_cell(fit: Fit, seed: int) -> None:
-    """Bit for bit, if each key is said to continue whose last piece reaches the cell."""
+@pytest.mark.parametrize("horizon", [0, 25 * S])
+def test_a_batch_may_be_cut_at_any_cell(fit: Fit, seed: int, horizon: int) -> None:
+    """Bit for bit, if each key is said to continue whose last piece reaches the cell, and what a
+    horizon keeps alive is clipped by the first piece or gap behind."""
     key, ts, values = random_batch(seed, 1 + seed % 2, seed % 4 == 0)
     fits = [fit] * values.shape[1]
-    whole = fitted(key, ts, values, fits, CELL)
+    whole = fitted(key, ts, values, fits, CELL, None, horizon)
     cells = ts // CELL
     for cut in range(int(cells.min()), int(cells.max()) + 2):
         early = cells < cut
-        left = fitted(key[early], ts[early], values[early], fits, CELL)
+        left = fitted(key[early], ts[early], values[early], fits, CELL, None, horizon)
         right = fitted(
             key[~early], ts[~early], values[~early], fits, CELL,
-            continued(left, key[~early], ts[~early]),
+            continued(left, key[~early], ts[~early]), horizon,
         )  # fmt: skip
         assert_same(whole, left, right, early)
 
@@ -202,7 +205,8 @@ def test_a_batch_may_be_cut_at_any_cell(fit: Fit, seed: int) -> None:
 def continued(before: Pieces, key: Ints, ts: Ints) -> np.ndarray:
     """Of each key of a batch: whether its last piece so far reaches the cell of its first tuple."""
     first = np.flatnonzero(np.diff(key, prepend=key[0] - 1)) if len(key) else np.empty(0, int)
-    reached = set(zip(before.key[before.reaches].tolist(), before.end[before.reaches].tolist(),
+    edges = (before.start // CELL + 1) * CELL
+    reached = set(zip(before.key[before.reaches].tolist(), edges[before.reaches].tolist(),
                       strict=True))  # fmt: skip
     return np.array([(int(key[i]), int(ts[i] // CELL * CELL)) in reached for i in first], np.bool_)
 
@@ -211,7 +215,12 @@ def assert_same(whole: Pieces, left: Pieces, right: Pieces, early: np.ndarray) -
     rows = (np.flatnonzero(early)[left.row], np.flatnonzero(~early)[right.row])
     order = np.lexsort((np.append(left.start, right.start), np.append(left.key, right.key)))
     assert np.concatenate(rows)[order].tolist() == whole.row.tolist()
-    for name in ("key", "start", "end", "tuples", "reaches"):
+    gaps = dict(zip(right.gap_key.tolist(), right.gap_start.tolist(), strict=True))
+    clipped = [min(e, gaps.get(k, e)) for k, e in zip(left.key.tolist(), left.end, strict=True)]
+    ends = np.append(clipped, right.end)[order]
+    following = np.append(np.where(np.diff(whole.key) == 0, whole.start[1:], 1 << 60), 1 << 60)
+    assert np.minimum(ends, following).tolist() == whole.end.tolist()
+    for name in ("key", "start", "tuples", "reaches"):
         both = np.append(getattr(left, name), getattr(right, name))
         assert both[order].tolist() == getattr(whole, name).tolist(), name
     for a, c in enumerate(whole.coefficients):

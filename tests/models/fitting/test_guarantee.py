@@ -123,3 +123,18 @@ def test_no_tuples() -> None:
     pieces = fitted(none, none, np.empty((0, 2)), [Fit(0, 1.0), Fit(3, 1.0)], MINUTE)
     assert len(pieces) == 0
     assert [c.shape for c in pieces.coefficients] == [(0, 1), (0, 4)]
+
+
+@pytest.mark.parametrize(("method", "degree"), METHODS)
+def test_bounds_of_half_a_last_digit(method: str, degree: int) -> None:
+    """A line rounded to the digits of its values: lines would do, but for the rounding of what they
+    are worth. Pieces then are short, and points are not looked at for each of them again (this
+    would take minutes)."""
+    n = 300_000
+    key, ts = np.zeros(n, np.int64), 1_790_000_000_000_000 + np.arange(n) * 1000
+    values = (1e12 + np.arange(n) * 1.237e-3)[:, np.newaxis]
+    fits = [Fit(degree, 8e-5, False, method)]
+    pieces = fitted(key, ts, values, fits, 1 << 50)
+    assert pieces.tuples.sum() == n
+    assert all_within(pieces, key, ts, values, fits)
+    assert len(pieces) < n / 5 or degree == 0

@@ -13,7 +13,10 @@ import pytest
 from plain_fitting import FITS_ONE, Interval, all_within
 
 from thalweg.models.fitting.contract import Fit
+from thalweg.models.fitting.hull import hull
+from thalweg.models.fitting.mid_range import mid_range
 from thalweg.models.fitting.pieces import fitted
+from thalweg.models.fitting.swing import swing
 from thalweg.models.polynomials import SECOND, Floats
 
 DATA = Path(os.environ.get("THALWEG_SHARED_DATA", Path(__file__).parents[4] / "shared/data"))
@@ -41,6 +44,24 @@ def test_no_way_to_cut_needs_fewer_lines(seed: int) -> None:
     pieces = fitted(np.zeros(n, np.int64), ts, values[:, np.newaxis], [Fit(1, within)], LONG)
     points = [(v - within, v, v + within) for v in values.tolist()]
     assert len(pieces) == fewest(ts.tolist(), points)
+
+
+@pytest.mark.parametrize("method", ["swing", "hull", "mid-range"])
+@pytest.mark.parametrize("seed", range(60))
+def test_a_method_alone_ends_where_nothing_fits(method: str, seed: int) -> None:
+    """Without the check of rounding, which would also end what should have ended before."""
+    rng = np.random.default_rng(seed)
+    ts, v = np.cumsum(rng.integers(1, 3 * SECOND, 30)), np.cumsum(rng.normal(size=30))
+    c, start = np.zeros(2), ts[0]
+    end = {
+        "swing": lambda: swing(ts, v, v, v, 1.5, 0, 30, start, c),
+        "hull": lambda: hull(ts, v, v, v, 1.5, 0, 30, start, c, np.empty((4, 30))),
+        "mid-range": lambda: mid_range(v, v, 1.5, 0, 30, c),
+    }[method]()
+    points = [(int(t), (x - 1.5, x, x + 1.5)) for t, x in zip(ts, v.tolist(), strict=True)]
+    assert end > 1
+    assert FITS_ONE[method](points[:end])
+    assert end == 30 or not FITS_ONE[method](points[: end + 1])
 
 
 @pytest.mark.parametrize("within", [1.0, 10.0, 50.0])

@@ -83,6 +83,17 @@ def test_tuples_are_met_to_the_last_bit(seed: int) -> None:
     assert (np.abs(joint - expected) <= 1e-12 * np.abs(found.coefficients[0][empty, 0])).all()
 
 
+def test_beside_a_line_that_cannot_be_joined_others_are_constant() -> None:
+    rng = np.random.default_rng(0)
+    ts = np.sort(rng.integers(0, 2000 * S, 4000))
+    values = rng.normal(size=(4000, 2)) * 10.0 ** rng.integers(-9, 9, (4000, 1))
+    found = fitted(np.zeros(4000, np.int64), ts, values, [Fit(1, 0.0), Fit(1, 1e9)], CELL)
+    empty = found.tuples == 0
+    assert empty.any()
+    assert (found.coefficients[1][empty, 1] == 0).all()
+    assert (found.coefficients[1][empty, 0] == values[found.row[empty], 1]).all()
+
+
 def test_beside_a_constant_both_are_cut_at_every_tuple() -> None:
     ts = np.arange(5) * S
     values = np.stack([np.full(5, 3.0), np.array([1.0, 2.0, 4.0, 3.0, 5.0])], axis=1)
@@ -91,6 +102,13 @@ def test_beside_a_constant_both_are_cut_at_every_tuple() -> None:
     assert (found.start // S).tolist() == [0, 1, 2, 3]
     assert found.coefficients[0].tolist() == [[3.0]] * 4
     assert found.coefficients[1].tolist() == [[1, 1], [2, 2], [4, -1], [3, 2]]
+
+
+def test_a_last_tuple_cut_off_continues_the_line_before() -> None:
+    values = np.array([[3.0, 1.0], [3.0, 2.0], [9.0, 4.0]])
+    fits = [Fit(0, 1.0), Fit(1, 0.0)]
+    found = fitted(np.zeros(3, np.int64), np.arange(3) * S, values, fits, CELL)
+    assert found.coefficients[1].tolist() == [[1, 1], [2, 2], [4, 2]]
 
 
 def test_higher_degrees_meet_what_they_can() -> None:

@@ -210,7 +210,8 @@ def fold_rows(
         return FoldResult(task.query, task.slot, old, None)
     ts = whole.column(TIME).to_numpy()
     arranged = arrange(whole.drop_columns([TIME]), ts, task.keys)
-    meta = write_pack(cache.storage, fresh_name(task.prefix, task.slot), arranged)
+    seq = task.packs[-1].meta.seq
+    meta = write_pack(cache.storage, fresh_name(task.prefix, task.slot), arranged, seq)
     return FoldResult(task.query, task.slot, old, StatePack(meta))
 
 

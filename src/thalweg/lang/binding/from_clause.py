@@ -208,12 +208,12 @@ class Sources:
         return Items([scan], [visible], [])
 
     def _with_clause(
-        self, source: ast.Source, clause: RelationClause, scan: Scan, visible: Visible
+        self, source: ast.Source, clause: RelationClause, stream: Scan | Emit, visible: Visible
     ) -> Items:
         """A stream that a clause turns into a relation with columns of its own."""
         window = None if source.window is None else self._window(source, visible)
-        binder = BoundSource(source, scan, visible, self.catalog, self.text)
-        made = clause.bind(binder, scan)
+        binder = BoundSource(source, stream, visible, self.catalog, self.text)
+        made = clause.bind(binder, stream)
         shown = replace(visible, fields=made.fields, curves=made.curves, window=window)
         return Items([made.node], [shown], [])
 
@@ -232,6 +232,14 @@ class Sources:
         visible = Visible(alias, shown, curves=curves)
         renamed = Project(node, columns)
         if inner.kind is EmitKind.RELATION:
+            if source.clause is not None:
+                self.fail(
+                    BindError(
+                        "MODEL is over a stream, and the subquery gives a relation",
+                        remedy="write SELECT ISTREAM in the subquery",
+                    ),
+                    source.at,
+                )
             if source.window is not None and curves:
                 visible = replace(visible, window=self._window(source, visible))
             elif source.window is not None:
@@ -245,6 +253,8 @@ class Sources:
                 )
             return Items([renamed], [visible], [])
         stream = Emit(renamed, inner.kind)
+        if source.clause is not None:
+            return self._with_clause(source, source.clause, stream, visible)
         return Items([Window(stream, self._window(source, visible))], [visible], [])
 
     def _window(self, source: ast.Source, visible: Visible) -> WindowSpec:

@@ -12,6 +12,7 @@ from thalweg.instants import Ints
 from thalweg.models.fitting.bounds import constant, first_outside
 from thalweg.models.fitting.contract import (
     HULL,
+    LEAST_SQUARES,
     MID_RANGE,
     STRAIGHT,
     SWING,
@@ -48,8 +49,8 @@ class Pieces:
     tuples: Ints
     """Absorbed; none by the line of a cell's start that WITHIN 0 cannot join to the first tuple."""
     reaches: Mask
-    """Whether the piece is valid to the end of its cell, or by a horizon beyond: then the key
-    continues if its next tuple is in the next cell."""
+    """Whether the piece is valid to the end of the cell it starts in, or by a horizon beyond: the
+    key continues if its next tuple is in the next cell."""
     conflicts: int
     """Tuples at an instant of others of their key too far apart; the last of these counts."""
     missing: int
@@ -142,12 +143,25 @@ def _fit_runs(  # type: ignore[no-untyped-def]
     for run in range(len(since)):
         i, stop = begin[run], begin[run + 1]
         reference = since[run]
+        careful, next_care = 0, 1  # pieces to find carefully, after rounding was in the way
         while i < stop:
             if alone:
-                j = _longest(
-                    code, ts, value_0, upper_0, lower_0, slack_0, i, stop, begin[run], stop,
-                    reference, c, work, small,
-                )  # fmt: skip
+                j = i
+                if careful == 0:
+                    j = _attempt(
+                        code, ts, value_0, upper_0, lower_0, slack_0, i, stop, begin[run], stop,
+                        reference, c, work, small,
+                    )  # fmt: skip
+                if j > i or code == STRAIGHT:
+                    next_care = 1
+                else:
+                    j = _creep(
+                        code, ts, value_0, upper_0, lower_0, slack_0, i, stop, begin[run], stop,
+                        reference, c, work, small,
+                    )  # fmt: skip
+                    careful -= 1
+                    if careful < 0:
+                        careful, next_care = next_care, 2 * next_care
             else:
                 j = _together(
                     ts, value, upper, lower, slack, codes, columns, i, begin[run], stop, reference,
@@ -177,10 +191,18 @@ def _together(  # type: ignore[no-untyped-def]
         target = limit if looked else min(first + ahead, stop)
         limit = target
         for a in range(len(codes)):
-            limit = min(limit, _longest(
-                codes[a], ts, value[a], upper[a], lower[a], slack[a], first, max(limit, first + 1),
-                begin, stop, reference, c[columns[a] : columns[a + 1]], work, small,
-            ))  # fmt: skip
+            own = c[columns[a] : columns[a + 1]]
+            near = max(limit, first + 1)
+            end = _attempt(
+                codes[a], ts, value[a], upper[a], lower[a], slack[a], first, near, begin, stop,
+                reference, own, work, small,
+            )  # fmt: skip
+            if end == first and codes[a] != STRAIGHT:
+                end = _creep(
+                    codes[a], ts, value[a], upper[a], lower[a], slack[a], first, near, begin,
+                    stop, reference, own, work, small,
+                )  # fmt: skip
+            limit = min(limit, end)
         if limit == target and (looked or limit == stop):
             return limit
         looked = looked or limit < target
@@ -188,35 +210,57 @@ def _together(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _longest(  # type: ignore[no-untyped-def]
+def _attempt(  # type: ignore[no-untyped-def]
     code, ts, value, upper, lower, slack, first, limit, begin, stop, reference, c, work, small
 ):
     """Write the polynomial of the longest beginning of points [first, limit) that one of its kind
-    honours, of the connected points [begin, stop); returns its end. Where rounding breaks a bound
-    the beginning is cut short, if need be to a constant through one point."""
+    honours, of the connected points [begin, stop); returns its end, or `first` if rounding is in
+    the way. Only lines from tuple to tuple may end at `first` rightly."""
     if code == STRAIGHT:
         return straight(ts, value, first, limit, begin, stop, reference, c)
-    cut = False
-    while True:
-        if limit == first + 1:
-            constant(value[first], c)
-            return limit
-        if code == MID_RANGE:
-            end = mid_range(upper, lower, slack, first, limit, c)
-        elif code == SWING:
-            end = swing(ts, value, upper, lower, slack, first, limit, reference, c)
-        elif code == HULL:
-            end = hull(ts, value, upper, lower, slack, first, limit, reference, c, work)
-        else:
-            end = least_squares(
-                ts, value, upper, lower, slack, first, limit, reference, c, work, small
-            )  # fmt: skip
+    if code == LEAST_SQUARES:
+        return least_squares(
+            ts, value, upper, lower, slack, first, limit, reference, c, work, small
+        )  # fmt: skip
+    if limit == first + 1:
+        constant(value[first], c)
+        return limit
+    if code == MID_RANGE:
+        end = mid_range(upper, lower, slack, first, limit, c)
+    elif code == SWING:
+        end = swing(ts, value, upper, lower, slack, first, limit, reference, c)
+    else:
+        end = hull(ts, value, upper, lower, slack, first, limit, reference, c, work)
+    outside = first_outside(ts, upper, lower, slack, first, end, reference, c)
+    if outside < end and code == HULL:
+        centre(ts, upper, lower, slack, first, end, reference, c)
         outside = first_outside(ts, upper, lower, slack, first, end, reference, c)
-        if outside < end and code == HULL:
-            centre(ts, upper, lower, slack, first, end, reference, c)
-            outside = first_outside(ts, upper, lower, slack, first, end, reference, c)
-        if outside == end:
-            return end
-        limit = min(outside, first + (end - first) // 2) if cut else outside
-        limit = max(limit, first + 1)
-        cut = True
+    return end if outside == end else first
+
+
+@njit(cache=True, nogil=True)
+def _creep(  # type: ignore[no-untyped-def]
+    code, ts, value, upper, lower, slack, first, limit, begin, stop, reference, c, work, small
+):
+    """As an attempt, by doubling and bisection: rounding cuts a beginning short, if need be to a
+    constant through one point, and costs no more than what is found."""
+    good, bad = first + 1, limit + 1
+    trial = min(first + 2, limit)
+    while good < trial < bad:
+        end = _attempt(
+            code, ts, value, upper, lower, slack, first, trial, begin, stop, reference, c, work,
+            small,
+        )  # fmt: skip
+        if end == trial:
+            good = trial
+        else:
+            bad = trial
+            good = max(good, end)
+        trial = min(good + (good - first), limit) if bad > limit else good + (bad - good) // 2
+    end = _attempt(
+        code, ts, value, upper, lower, slack, first, good, begin, stop, reference, c, work, small
+    )
+    if end == good:
+        return good
+    constant(value[first], c)
+    return first + 1

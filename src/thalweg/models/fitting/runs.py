@@ -63,7 +63,7 @@ class Runs:
 
 
 def points_of(key: Ints, ts: Ints, values: Floats, fits: Sequence[Fit], continues: Mask) -> Points:
-    rows = np.ascontiguousarray(values.T)
+    rows = np.ascontiguousarray(values.T, np.float64)
     relative = np.array([f.relative for f in fits])
     bound = np.array([f.within / 100 if f.relative else f.within for f in fits], np.float64)
     slack = np.where(relative, 0.0, bound)

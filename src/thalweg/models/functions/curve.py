@@ -14,15 +14,16 @@ EXACT = Bound(0.0)
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A polynomial, or a quotient of two: the columns of its coefficients, ascending, and of the
-    instant from which on time is counted. Without a `start` column it is the instant itself, as a
-    TIMESTAMP. `bound` is how far it may be from the true values: 0 where every tuple counts, not
-    known where tuples are absorbed whatever they bring."""
+    """A polynomial, a quotient of two, or the square root of either (`is_root`): the columns of its
+    coefficients, ascending, and of the instant from which on time is counted. Without a `start`
+    column it is the instant itself, as a TIMESTAMP. `bound` is how far it may be from the true
+    values: 0 where every tuple counts, not known where tuples are absorbed whatever they bring."""
 
     coefficients: tuple[str, ...]
     start: str = ""
     divisor: tuple[str, ...] = ()
     bound: Bound = EXACT
+    is_root: bool = False
 
     @property
     def is_instant(self) -> bool:
@@ -49,18 +50,20 @@ class Curve:
             return tuple(f"{alias}.{name}" for name in names)
 
         start = f"{alias}.{self.start}" if self.start else ""
-        return Curve(named(self.coefficients), start, named(self.divisor), self.bound)
+        return Curve(named(self.coefficients), start, named(self.divisor), self.bound, self.is_root)
 
 
 Curves = tuple[tuple[str, Curve], ...]
 
 
-def curve_named(name: str, degree: int, start: str, divisor: int = -1) -> Curve:
+def curve_named(
+    name: str, degree: int, start: str, divisor: int = -1, *, is_root: bool = False
+) -> Curve:
     """The curve of a column of this name, with its columns named after it; `divisor` is the degree
     of what it is divided by, if it is."""
     higher = tuple(f"{name}^{i}" for i in range(1, degree + 1))
     below = tuple(f"{name}/{i}" for i in range(divisor + 1))
-    return Curve((name, *higher), start, below)
+    return Curve((name, *higher), start, below, is_root=is_root)
 
 
 def fields_of(curve: Curve) -> tuple[Field, ...]:

@@ -16,7 +16,7 @@ from thalweg.exec.expressions.evaluate import UserFunction, evaluate
 from thalweg.instants import Ints
 from thalweg.models.functions.curve import Curve
 from thalweg.models.functions.time_functions import TimeFunctions, constants
-from thalweg.models.polynomials import MOST_DEGREE
+from thalweg.models.polynomials import MOST_DEGREE, Floats
 from thalweg.plan import functions
 from thalweg.plan.expr import Call, Column, Expr, Literal, columns_of, walk
 from thalweg.plan.types import DOUBLE
@@ -57,11 +57,27 @@ def degrees(expr: Expr, curves: Known) -> tuple[int, int]:
     return found
 
 
+def without_root(expr: Expr, curves: Known) -> tuple[Expr, bool]:
+    """What a square root over modeled columns is taken of, and whether there is one; other
+    expressions as they are."""
+    if isinstance(expr, Call) and expr.function == "sqrt" and varies(expr, curves):
+        inner = expr.args[0]
+        while isinstance(inner, Call) and inner.function == "cast":
+            (inner,) = inner.args
+        return inner, True
+    return expr, False
+
+
 def _degrees(expr: Expr, curves: Known) -> tuple[int, int]:
     if not varies(expr, curves):
         return 0, -1
     if isinstance(expr, Column):
         curve = curves[expr.name]
+        if curve.is_root:
+            raise NotSolvable(
+                f"{expr} is a square root",
+                "use its square: select what stands under sqrt() in the subquery",
+            )
         if curve.is_instant:
             raise NotSolvable(
                 f"{expr} is the instant itself, and no number",
@@ -138,6 +154,11 @@ class Rows:
         start = np.asarray(self.columns[curve.start].data)
         first = self.columns[curve.coefficients[0]]
         return TimeFunctions(_stacked(self.columns, curve.coefficients), start, bottom, first.valid)
+
+    def at(self, curve: Curve, instants: Ints) -> Floats:
+        """The values of a column at an instant of each row."""
+        values = self.curve(curve).at(instants)
+        return np.sqrt(np.maximum(values, 0.0)) if curve.is_root else values
 
     def plain(self, expr: Expr) -> Vector:
         """An ordinary part; its errors are noted."""

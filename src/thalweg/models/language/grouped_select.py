@@ -18,7 +18,8 @@ from thalweg.lang.binding.scope import Scope
 from thalweg.lang.syntax import exp
 from thalweg.models.functions.conditions import Condition, Every, condition_of
 from thalweg.models.functions.curve import START, Curve, Curves
-from thalweg.models.functions.formulas import SAMPLED, NotSolvable, degrees, varies
+from thalweg.models.functions.formulas import SAMPLED, NotSolvable, degrees, varies, without_root
+from thalweg.models.language.sample_clause import SampleClause
 from thalweg.models.language.windows import windows_of
 from thalweg.models.polynomials import MOST_DEGREE
 from thalweg.models.relations.combined import Combine
@@ -78,6 +79,8 @@ class GroupedSelect:
     def read(self) -> Iterator[Expr]:
         """What is read beyond the columns of SELECT."""
         query = self.parts.query
+        if not self.applies:
+            return
         keys, _ = Keys(query, self.scope, self.selected).found()
         yield from keys
         if query.having is not None:
@@ -110,7 +113,9 @@ class GroupedSelect:
             (solved if varies(lifted.expr, dict(curves)) else plain).append(lifted)
         node = Filter(node, tuple(plain)) if plain else node
         if solved:
-            node = Solve(node, self._condition([p.expr for p in solved], curves), curves)
+            samples = any(isinstance(c, SampleClause) for c in query.clauses)
+            condition = self._condition([p.expr for p in solved], curves)
+            node = Solve(node, condition, curves, marks_points=samples)
         return Groups(node, [(n, lift(e, at), at) for n, e, at in self.selected], curves)
 
     def _condition(self, exprs: list[Expr], curves: Curves) -> Condition:
@@ -207,17 +212,21 @@ class GroupedSelect:
                 f"write {name}(CAST(... AS DOUBLE))",
             )
         argument = functions.cast(argument, DOUBLE)
-        self._refuse_unsolvable(argument, window if name not in _EXTREME else None)
+        self._refuse_unsolvable(argument, window, extreme=name in _EXTREME)
         return argument
 
-    def _refuse_unsolvable(self, argument: Expr, window: RangeWindow | None) -> None:
+    def _refuse_unsolvable(
+        self, argument: Expr, window: RangeWindow | None, *, extreme: bool
+    ) -> None:
+        """Extremes of a root are where those are of what it is taken of."""
+        rooted, _ = without_root(argument, self._known)
         try:
-            top, bottom = degrees(argument, self._known)
+            top, bottom = degrees(rooted if extreme else argument, self._known)
         except NotSolvable as error:
             self.refuse(str(error), error.remedy)
         if bottom >= 0:
             self.refuse(f"{argument} is a quotient of polynomials, which is not aggregated")
-        if window is not None and top >= MOST_DEGREE:
+        if window is not None and not extreme and top >= MOST_DEGREE:
             self.refuse(
                 f"the integral of {argument} has degree {top + 1}, {MOST_DEGREE} is the most",
                 "use models of lower degree",

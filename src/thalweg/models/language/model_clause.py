@@ -14,7 +14,8 @@ from thalweg.models.functions.curve import Curve
 from thalweg.models.language.polynomial_binding import coefficients
 from thalweg.models.language.polynomial_parser import parse_polynomial
 from thalweg.models.relations.fitted import FitModel, FittedAttribute
-from thalweg.models.relations.modeled import Attribute, Modeled
+from thalweg.models.relations.modeled import Modeled
+from thalweg.models.relations.tuples import Attribute
 from thalweg.plan.expr import Column
 from thalweg.plan.logical import Field, Node, Schema
 from thalweg.plan.types import DOUBLE, TIMESTAMP

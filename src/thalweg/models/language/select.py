@@ -30,6 +30,7 @@ from thalweg.models.functions.formulas import (
     degrees,
     derivatives_in,
     varies,
+    without_root,
 )
 from thalweg.models.language.contract import Contract, contract_of
 from thalweg.models.language.error_clause import ErrorClause
@@ -39,12 +40,13 @@ from thalweg.models.language.windows import slides_of, windows_of
 from thalweg.models.relations.fitted import FitModel
 from thalweg.models.relations.mapped import Map
 from thalweg.models.relations.modeled import Modeled
+from thalweg.models.relations.predicted import FROM, VALIDITY, Ending, Predict
 from thalweg.models.relations.sampled import Evaluate, Sample
 from thalweg.models.relations.shown import Show
 from thalweg.models.relations.solved import MAYBE, Solve
 from thalweg.plan import functions
 from thalweg.plan.expr import Expr, Literal, columns_of
-from thalweg.plan.logical import EmitKind, Named, Node, Project, Window, transform
+from thalweg.plan.logical import EmitKind, Named, Node, Project, Window, transform, walk
 from thalweg.plan.types import BOOLEAN
 from thalweg.windows.range import NOW
 
@@ -86,8 +88,15 @@ class _Select:
         if clause is not None:
             self.contract = contract_of(clause, self.parts.items, self.scope, selected)
         plain, modeled = self._conditions()
-        body = self._solved(modeled, filtered(self.parts.items, self.scope, self.parts.bind, plain))
-        exprs = [e for _, e, _ in selected] + (list(grouped.read()) if grouped.applies else [])
+        body = filtered(self.parts.items, self.scope, self.parts.bind, plain)
+        options = query_options(self.parts.query, self.parts.text)
+        if options.release == "eager":
+            body = self._predicted(modeled, body)
+        else:
+            body = self._solved(
+                modeled, body, marks_points=self._samples_rows and not grouped.applies
+            )
+        exprs = [e for _, e, _ in selected] + list(grouped.read())
         read = self._read(exprs, plain, body)
         body = transform(body, lambda n: self._narrowed(n, read))
         if grouped.applies:
@@ -95,18 +104,40 @@ class _Select:
             self.made, selected, body = groups.curves, groups.selected, groups.node
         return self._selected(selected, body)
 
-    def _solved(self, modeled: list[tuple[Expr, exp.Expr]], body: Node) -> Node:
+    @property
+    def _samples_rows(self) -> bool:
+        return any(isinstance(c, SampleClause) for c in self.parts.query.clauses)
+
+    def _solved(
+        self, modeled: list[tuple[Expr, exp.Expr]], body: Node, *, marks_points: bool
+    ) -> Node:
         if not modeled:
             return body
         if self.contract is None:
-            return Solve(body, self._all(modeled, condition_of), self.curves)
+            whole = self._all(modeled, condition_of)
+            return Solve(body, whole, self.curves, marks_points=marks_points)
         errors = self.contract.errors
         return Solve(
             body,
             self._all(modeled, lambda e, c: possible(e, c, errors)),
             self.curves,
             self._all(modeled, lambda e, c: certain(e, c, errors)),
+            marks_points,
         )
+
+    def _predicted(self, modeled: list[tuple[Expr, exp.Expr]], body: Node) -> Node:
+        """The spans ahead in which the conditions hold."""
+        sources = [n for n in walk(body) if isinstance(n, (Modeled, FitModel))]
+        key = tuple(k for source in sources for k in source.key)
+        endings = tuple(e for source in sources for e in _endings(source))
+        condition = sure = None
+        if modeled and self.contract is not None:
+            errors = self.contract.errors
+            condition = self._all(modeled, lambda e, c: possible(e, c, errors))
+            sure = self._all(modeled, lambda e, c: certain(e, c, errors))
+        elif modeled:
+            condition = self._all(modeled, condition_of)
+        return Predict(body, condition, self.curves, key, endings, sure)
 
     def _all(
         self,
@@ -149,7 +180,7 @@ class _Select:
         """The columns without a model that the query reads."""
         exprs = exprs + [self.scope.condition(n) for n in plain if "query" not in n.meta]
         names = {n for e in exprs for n in columns_of(e)}
-        if isinstance(body, Solve):
+        if isinstance(body, (Solve, Predict)):
             names |= set(body.reads())
         return frozenset(names)
 
@@ -169,6 +200,8 @@ class _Select:
     def _selected(self, selected: list[Item], body: Node) -> Found:
         query, options = self.parts.query, query_options(self.parts.query, self.parts.text)
         columns = tuple(Named(name, expr) for name, expr, _ in selected) + self._maybe(body)
+        if isinstance(body, Predict):
+            return self._predictions(columns, body)
         for _, expr, node in selected:
             for call in derivatives_in(expr):
                 self._refuse_unsolvable(call, node)
@@ -194,6 +227,21 @@ class _Select:
                 )
             )
         return self._functions(selected, columns, body, kind)
+
+    def _predictions(self, columns: tuple[Named, ...], body: Predict) -> Found:
+        query, options = self.parts.query, query_options(self.parts.query, self.parts.text)
+        if query.kind not in (None, EmitKind.ISTREAM) or any(
+            isinstance(c, SampleClause) for c in query.clauses
+        ):
+            self.fail(
+                BindError(
+                    "predictions are a stream of their own",
+                    remedy="drop SAMPLE and the word before the columns, or release = 'eager'",
+                )
+            )
+        validity = tuple(Named(f.name, f.column()) for f in VALIDITY)
+        node = Evaluate(body, (*columns, *validity), self.curves, FROM)
+        return Found(node, EmitKind.ISTREAM, options, into=query.into)
 
     def _maybe(self, body: Node) -> tuple[Named, ...]:
         """With ERROR, whether a row is not certain: decided here, or in subqueries."""
@@ -239,7 +287,7 @@ class _Select:
 
     def _refuse_unsolvable(self, expr: Expr, node: exp.Expr) -> None:
         try:
-            degrees(expr, self._known)
+            degrees(without_root(expr, self._known)[0], self._known)
         except NotSolvable as error:
             self.fail(BindError(str(error), remedy=error.remedy), node)
 
@@ -253,6 +301,13 @@ class _Select:
                 NotAvailableYet(
                     "ERROR beside aggregates is not available yet",
                     remedy="leave ERROR out, or state it in a query without aggregates",
+                )
+            )
+        if query_options(self.parts.query, self.parts.text).release == "eager":
+            self.fail(
+                NotAvailableYet(
+                    "predictions of aggregates are not available yet",
+                    remedy="leave release = 'eager' out, or predict without aggregates",
                 )
             )
         maybe = [f for s in self.parts.items.sources for f in s.fields if f.name.endswith(MAYBE)]
@@ -281,3 +336,10 @@ class _Select:
         for clause in query.clauses:
             if not isinstance(clause, (SampleClause, ErrorClause)):
                 self.fail(BindError("this clause is not for models", remedy=SAMPLED))
+
+
+def _endings(source: Modeled | FitModel) -> tuple[Ending, ...]:
+    """When segments of a source end by themselves."""
+    if isinstance(source, FitModel):
+        return (Ending(source.start, source.horizon, source.every),)
+    return () if source.horizon is None else (Ending(source.start, source.horizon),)

@@ -1,8 +1,8 @@
 """The largest, or smallest, of the functions of a group's rows at each instant.
 
 The envelope of what lives is kept as pieces up to the end of time; a change of it is written down
-as changes of rows that are due when its pieces begin and end. Rows are looked up only where one that
-vanishes has pieces of its own.
+as changes of rows that are due when its pieces begin and end. Rows are looked up only where one
+that vanishes has pieces of its own.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class Envelope(Grouped):
 
     @property
     def curve(self) -> Curve:
-        return curve_named(self.name, dict(self.curves)[self.argument].degree, START)
+        argument = dict(self.curves)[self.argument]
+        return curve_named(self.name, argument.degree, START, is_root=argument.is_root)
 
     @property
     def made(self) -> Curves:

@@ -28,7 +28,6 @@ from thalweg.models.fitting.contract import Fit
 from thalweg.models.fitting.pieces import Pieces, fitted
 from thalweg.models.functions.curve import START, Curve, Curves, curve_named, fields_of, start_field
 from thalweg.models.polynomials import Floats
-from thalweg.models.relations.modeled import partner
 from thalweg.models.relations.state import (
     ALIVE,
     DUE,
@@ -38,6 +37,7 @@ from thalweg.models.relations.state import (
     keep_segments,
     scheduled,
 )
+from thalweg.models.relations.tuples import partner
 from thalweg.models.validation import Bound
 from thalweg.plan.expr import Column
 from thalweg.plan.functions import cast

@@ -12,7 +12,7 @@ from thalweg.columns.vector import Vector
 from thalweg.exec.context import Reject
 from thalweg.exec.relations.protocol import RelationStep, runs
 from thalweg.models.functions.curve import START, Curve, Curves, curve_named, fields_of, start_field
-from thalweg.models.functions.formulas import Rows, degrees, varies
+from thalweg.models.functions.formulas import Rows, degrees, varies, without_root
 from thalweg.models.functions.time_functions import TimeFunctions
 from thalweg.models.polynomials import padded
 from thalweg.models.relations.solved import beginning
@@ -62,8 +62,10 @@ def made_by(columns: tuple[Named, ...], curves: Curves) -> Curves:
     found = []
     for column in columns:
         if varies(column.expr, known):
-            top, bottom = degrees(column.expr, known)
-            found.append((column.name, curve_named(column.name, top, START, bottom)))
+            inner, is_root = without_root(column.expr, known)
+            top, bottom = degrees(inner, known)
+            curve = curve_named(column.name, top, START, bottom, is_root=is_root)
+            found.append((column.name, curve))
     return tuple(found)
 
 
@@ -110,7 +112,8 @@ def run_mapped(step: RelationStep, relation: Mapped) -> Changes:
         if curve is None:
             columns[column.name] = rows.plain(column.expr)
         else:
-            columns.update(held(rows.formula(column.expr).about(start), curve))
+            inner, _ = without_root(column.expr, known)
+            columns.update(held(rows.formula(inner).about(start), curve))
     columns[START] = Vector(BIGINT, start)
     found = Changes(Frame(columns, len(changes)), changes.ts, changes.signs)
     return _without_errors(step, rows, changes, found)

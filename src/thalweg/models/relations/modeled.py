@@ -19,8 +19,7 @@ import pyarrow as pa
 from thalweg.columns.frame import Changes, Frame, concat_changes
 from thalweg.columns.netting import net
 from thalweg.columns.runs import sort_into_runs
-from thalweg.columns.sort_codes import row_codes
-from thalweg.columns.vector import Mask, Vector, concat, from_arrow
+from thalweg.columns.vector import Mask, Vector, from_arrow
 from thalweg.exec.aggregate.group_by import normalized
 from thalweg.exec.context import Reject
 from thalweg.exec.expressions.evaluate import evaluate
@@ -28,7 +27,7 @@ from thalweg.exec.leaves.order_lifetimes import in_stream_order
 from thalweg.exec.relations.protocol import RelationStep, runs
 from thalweg.instants import AFTER_TIME, Ints, format_duration
 from thalweg.models.functions.curve import START, Curve, Curves, curve_named, fields_of, start_field
-from thalweg.models.polynomials import Floats
+from thalweg.models.relations.absorption import unabsorbed, values_of
 from thalweg.models.relations.state import (
     ALIVE,
     DUE,
@@ -38,9 +37,8 @@ from thalweg.models.relations.state import (
     keep_segments,
     scheduled,
 )
-from thalweg.models.validation import Bound, Segments, no_segments, validated
-from thalweg.plan.expr import Column, Expr, columns_of
-from thalweg.plan.functions import cast
+from thalweg.models.relations.tuples import Attribute, Tuples, partner
+from thalweg.plan.expr import columns_of
 from thalweg.plan.leaf import Leaf
 from thalweg.plan.logical import Node, Schema, Window
 from thalweg.plan.planner import Drafts, lowers
@@ -56,24 +54,6 @@ from thalweg.plan.types import BIGINT, DOUBLE
 from thalweg.plan.values import normal_row
 from thalweg.store.packs import TIME
 from thalweg.windows.range import NOW
-
-
-@dataclass(frozen=True, slots=True)
-class Attribute:
-    """A modeled column and its coefficients, ascending, as expressions of the tuple. Where there is
-    a `bound`, tuples whose own value is within it are absorbed."""
-
-    name: str
-    coefficients: tuple[Expr, ...]
-    bound: Bound | None = None
-
-    def __str__(self) -> str:
-        terms = (_term(str(c), i) for i, c in enumerate(self.coefficients))
-        return f"{self.name} = {' + '.join(terms)}"
-
-
-def _term(text: str, power: int) -> str:
-    return text if not power else f"{text}*t" + (f"^{power}" if power > 1 else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,23 +171,6 @@ def _lower(drafts: Drafts, node: Modeled) -> int:
 # -- running ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Tuples:
-    """Arriving tuples by key and time, one for each instant of a key; `good` are those that begin a
-    segment, whose rows are in `rows`. `last` marks the last of each key."""
-
-    rows: Frame
-    ts: Ints
-    good: Mask
-    last: Mask
-
-    @property
-    def first(self) -> Mask:
-        found = np.ones(len(self.ts), np.bool_)
-        found[1:] = self.last[:-1]
-        return found
-
-
 @runs(ModeledRelation)
 def run_modeled(step: RelationStep, relation: ModeledRelation) -> Changes:
     tables = [t for t in step.arriving(0) if t.num_rows]
@@ -237,9 +200,7 @@ def _segments(
     ]
 
 
-def _superseded(
-    step: RelationStep, relation: ModeledRelation, tuples: _Tuples
-) -> Iterator[Changes]:
+def _superseded(step: RelationStep, relation: ModeledRelation, tuples: Tuples) -> Iterator[Changes]:
     """The segments that lived before the epoch end where a tuple of their key arrives."""
     first = np.flatnonzero(tuples.first)
     firsts = tuples.rows.take(first)
@@ -257,18 +218,7 @@ def _superseded(
     yield Changes(alive, ends, np.full(len(ends), -1, np.int8))
 
 
-def partner(key: tuple[str, ...], rows: Frame, others: Frame) -> Ints:
-    """For each row the place of the other one with its key, which is unique there; -1: none."""
-    both = [concat([rows.columns[c], others.columns[c]]) for c in key]
-    group = row_codes(both, rows.length + others.length)
-    _, group = np.unique(group, return_inverse=True)
-    place = np.full(int(group.max()) + 1, -1, np.int64)
-    place[group[rows.length :]] = np.arange(others.length)
-    found: Ints = place[group[: rows.length]]
-    return found
-
-
-def _tuples(step: RelationStep, relation: ModeledRelation, table: pa.Table) -> _Tuples:
+def _tuples(step: RelationStep, relation: ModeledRelation, table: pa.Table) -> Tuples:
     leaf = relation.leaf
     ts = table.column(TIME).to_numpy()
     columns = {f.name: from_arrow(table.column(leaf.bare(f.name)), f.type) for f in leaf.fields}
@@ -278,82 +228,14 @@ def _tuples(step: RelationStep, relation: ModeledRelation, table: pa.Table) -> _
     rows = order[newest]
     group = runs_.group_of_run
     last = np.append(group[1:] != group[:-1], True)
-    frame = Frame(columns, table.num_rows).take(rows)
+    arrived = Frame(columns, table.num_rows)
+    frame = arrived.take(rows)
     found, good = _modeled(step, relation, frame, ts[rows])
     step.ctx.counts["tuples modeled"] += len(rows)
+    tuples = Tuples(found, ts[rows], good, last)
     if all(a.bound is None for a in relation.attributes):
-        return _Tuples(found, ts[rows], good, last)
-    return _unabsorbed(step, relation, frame, _Tuples(found, ts[rows], good, last))
-
-
-def _unabsorbed(
-    step: RelationStep, relation: ModeledRelation, frame: Frame, tuples: _Tuples
-) -> _Tuples:
-    """The tuples that the segments in force do not absorb."""
-    key = np.cumsum(tuples.first) - 1
-    firsts = tuples.rows.take(np.flatnonzero(tuples.first))
-    alive = alive_by_key(step, relation.schema, relation.key, firsts).expanded()
-    place = partner(relation.key, firsts, alive)
-    content = _content(relation, tuples.rows, alive)
-    found = validated(
-        key,
-        tuples.ts,
-        _values(relation, frame, tuples.good),
-        [_coefficients(a, tuples.rows) for a in relation.attributes],
-        content[: tuples.rows.length],
-        [a.bound or Bound(None) for a in relation.attributes],
-        relation.horizon,
-        _in_force(relation, alive, content[tuples.rows.length :], place),
-    )
-    counts = step.ctx.counts
-    counts["tuples absorbed"] += found.absorbed
-    counts["violations"] += found.violations
-    kept = np.flatnonzero(found.begins | found.ends)
-    group = key[kept]
-    last = np.append(group[1:] != group[:-1], True)[: len(kept)]
-    return _Tuples(tuples.rows.take(kept), tuples.ts[kept], found.begins[kept], last)
-
-
-def _values(relation: ModeledRelation, frame: Frame, good: Mask) -> Floats:
-    """The values that tuples bring for each attribute; of one that is not bounded any value will
-    do."""
-    columns = []
-    for attribute in relation.attributes:
-        if attribute.bound is None:
-            columns.append(np.zeros(frame.length))
-            continue
-        given = frame.columns[attribute.name]
-        value = evaluate(cast(Column(given.type, True, attribute.name), DOUBLE), frame.columns,
-                         frame.length)  # fmt: skip
-        columns.append(np.where(value.usable, value.data, np.nan))
-    found = np.stack(columns, axis=1)
-    found[~good] = np.nan
-    return found
-
-
-def _coefficients(attribute: Attribute, rows: Frame) -> Floats:
-    names = curve_named(attribute.name, len(attribute.coefficients) - 1, "").coefficients
-    return np.stack([np.asarray(rows.columns[n].data) for n in names], axis=1)
-
-
-def _content(relation: ModeledRelation, rows: Frame, alive: Frame) -> Ints:
-    """Codes of the plain columns of both, one after another."""
-    both = [concat([rows.columns[f.name], alive.columns[f.name]]) for f in relation.plain]
-    return row_codes(both, rows.length + alive.length)
-
-
-def _in_force(relation: ModeledRelation, alive: Frame, content: Ints, place: Ints) -> Segments:
-    """The segment of each key, at its place among those that are alive (-1: there is none)."""
-    there = place >= 0
-    none = no_segments(len(place), [len(a.coefficients) - 1 for a in relation.attributes])
-    if not alive.length:
-        return none
-    at = np.where(there, place, 0)
-    start = np.asarray(alive.columns[relation.schema[-1].name].data)[at]
-    horizon = relation.horizon
-    until = np.full(len(at), AFTER_TIME, np.int64) if horizon is None else start + horizon
-    coefficients = tuple(_coefficients(a, alive)[at] for a in relation.attributes)
-    return Segments(there, start, until, content[at], coefficients)
+        return tuples
+    return unabsorbed(step, relation, tuples, values_of(relation.attributes, arrived, runs_, order))
 
 
 def _modeled(

@@ -1,6 +1,7 @@
 """SAMPLE: rows of segments at the instants of a grid; and SELECT at single instants.
 
-The grid is anchored in 1970, so that neither cuts nor queries move it. What has changed is added to
+The grid is anchored in 1970, so that neither cuts nor queries move it. Rows that are there for a
+single instant, because an equation holds then, come at that instant. What has changed is added to
 the rows as they stand; these are read only in epochs with a sample.
 """
 
@@ -11,8 +12,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from thalweg.columns.frame import Changes, Frame, concat_frames
-from thalweg.columns.vector import Vector
+from thalweg.columns.frame import Changes, Frame, concat_changes, concat_frames
+from thalweg.columns.vector import Mask, Vector
 from thalweg.exec.context import Reject
 from thalweg.exec.expressions.evaluate import evaluate
 from thalweg.exec.relations.emit import expanded
@@ -21,6 +22,8 @@ from thalweg.instants import BEFORE_TIME, Ints, format_duration
 from thalweg.models.functions.conditions import replaced
 from thalweg.models.functions.curve import Curves
 from thalweg.models.functions.formulas import Rows, derivatives_in
+from thalweg.models.functions.time_functions import both
+from thalweg.models.relations.solved import POINT
 from thalweg.models.relations.state import ALIVE, all_alive, keep_alive
 from thalweg.plan.expr import Column, Expr, columns_of, walk
 from thalweg.plan.logical import Named, Node, Schema
@@ -72,6 +75,16 @@ def _lower(drafts: Drafts, node: Sample) -> int:
 @runs(Sampled)
 def run_sampled(step: RelationStep, relation: Sampled) -> Changes:
     (changes,) = step.inputs()
+    mark = changes.frame.columns.get(POINT)
+    if mark is None:
+        return _gridded(step, relation, changes)
+    points = np.asarray(mark.data)
+    alone = changes.take(np.flatnonzero(points & (changes.signs > 0)))
+    others = changes.take(np.flatnonzero(~points))
+    return concat_changes([_gridded(step, relation, others), alone], relation.schema)
+
+
+def _gridded(step: RelationStep, relation: Sampled, changes: Changes) -> Changes:
     instants = _instants(step, relation.periods)
     keep_alive(step, relation.schema, changes, ())
     if len(changes) or step.stored(ALIVE):
@@ -101,12 +114,13 @@ def _instants(step: RelationStep, periods: tuple[int, ...]) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Evaluate(Node):
-    """The columns of a SELECT over rows that are there at single instants: modeled columns are
-    numbers then, and any expression may use them."""
+    """The columns of a SELECT over rows that are there at single instants, or of interest at those
+    in a column: modeled columns are numbers then, and any expression may use them."""
 
     input: Node
     columns: tuple[Named, ...]
     curves: Curves
+    at: str = ""
 
     @property
     def schema(self) -> Schema:
@@ -129,6 +143,7 @@ class Evaluated(Relation):
     schema: Schema = field()
     columns: tuple[Named, ...]
     curves: Curves
+    at: str = ""
 
     @property
     def only_grows(self) -> bool:
@@ -148,19 +163,25 @@ class Evaluated(Relation):
 @lowers(Evaluate)
 def _lower_evaluate(drafts: Drafts, node: Evaluate) -> int:
     below = drafts.relation(node.input)
-    return drafts.append(Evaluated((below,), node.schema, node.columns, node.curves))
+    return drafts.append(Evaluated((below,), node.schema, node.columns, node.curves, node.at))
 
 
 @runs(Evaluated)
 def run_evaluated(step: RelationStep, relation: Evaluated) -> Changes:
     (changes,) = step.raw_inputs()
-    at = np.where(changes.signs > 0, changes.ts, changes.ts - 1)  # a row is there for one tick
-    columns = valued(step, changes.frame, relation.curves, at)
+    if relation.at:
+        at, known = (
+            changes.frame.columns[relation.at].data,
+            changes.frame.columns[relation.at].valid,
+        )
+    else:  # a row is there for one tick
+        at, known = np.where(changes.signs > 0, changes.ts, changes.ts - 1), None
+    columns = valued(step, changes.frame, relation.curves, at, known)
     named, derived = without_derivatives(relation.columns)
     rows = Rows(changes.frame.columns, len(changes), dict(relation.curves), step.ctx.functions)
     for name, call in derived.items():
         derivative = rows.formula(call)
-        columns[name] = Vector(DOUBLE, derivative.at(at), derivative.valid)
+        columns[name] = Vector(DOUBLE, derivative.at(at), both(derivative.valid, known))
     found = {c.name: evaluate(c.expr, columns, len(changes), step.ctx.functions) for c in named}
     good = np.ones(len(changes), np.bool_)
     for name, value in found.items():
@@ -186,14 +207,16 @@ def without_derivatives(
     return columns, {str(call): call for call in calls}
 
 
-def valued(step: RelationStep, frame: Frame, curves: Curves, at: Ints) -> dict[str, Vector]:
-    """The columns of rows, modeled ones by their values at an instant of each row."""
+def valued(
+    step: RelationStep, frame: Frame, curves: Curves, at: Ints, known: Mask | None
+) -> dict[str, Vector]:
+    """The columns of rows, modeled ones by their values at an instant of each row, if it is
+    known."""
     columns = dict(frame.columns)
     rows = Rows(frame.columns, frame.length, dict(curves), step.ctx.functions)
     for name, curve in curves:
         if curve.is_instant:
-            columns[name] = Vector(TIMESTAMP, at)
+            columns[name] = Vector(TIMESTAMP, at, known)
         elif curve.start in frame.columns:
-            value = rows.curve(curve)
-            columns[name] = Vector(DOUBLE, value.at(at), value.valid)
+            columns[name] = Vector(DOUBLE, rows.at(curve, at), both(columns[name].valid, known))
     return columns

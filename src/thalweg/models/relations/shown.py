@@ -71,9 +71,11 @@ def _values_at(models: pa.ChunkedArray, name: str, curve: Curve, instant: int) -
         found[lists.is_valid().to_numpy(zero_copy_only=False)] = values
         return found
 
-    bottom = part(f"{name}_divisor", len(curve.divisor)) if curve.divisor else None
-    functions = TimeFunctions(part(name, len(curve.coefficients)), starts, bottom)
-    return functions.at(np.full(len(starts), instant))
+    shown = f"{name}_squared" if curve.is_root else name
+    bottom = part(f"{shown}_divisor", len(curve.divisor)) if curve.divisor else None
+    functions = TimeFunctions(part(shown, len(curve.coefficients)), starts, bottom)
+    values = functions.at(np.full(len(starts), instant))
+    return np.sqrt(np.maximum(values, 0.0)) if curve.is_root else values
 
 
 def shown_schema(schema: Schema, curves: Curves) -> Schema:
@@ -81,9 +83,10 @@ def shown_schema(schema: Schema, curves: Curves) -> Schema:
     plain = tuple(f for f in schema if f.name not in hidden)
     parts = [("start", TIMESTAMP)]
     for name, curve in curves:
-        parts.append((name, array_of(DOUBLE)))
+        shown = f"{name}_squared" if curve.is_root else name
+        parts.append((shown, array_of(DOUBLE)))
         if curve.divisor:
-            parts.append((f"{name}_divisor", array_of(DOUBLE)))
+            parts.append((f"{shown}_divisor", array_of(DOUBLE)))
     return (*plain, Field(MODEL, struct_of(*parts), False))
 
 
@@ -128,7 +131,7 @@ def run_shown(step: RelationStep, relation: Shown) -> Changes:
     rows = Rows(frame.columns, len(changes), dict(relation.curves), step.ctx.functions)
     columns = {f.name: frame.columns[f.name] for f in relation.schema[:-1]}
     for name, curve in relation.curves:
-        columns[name] = Vector(DOUBLE, rows.curve(curve).at(since), columns[name].valid)
+        columns[name] = Vector(DOUBLE, rows.at(curve, since), columns[name].valid)
     columns[MODEL] = _model(relation, frame)
     return replace(changes, frame=Frame(columns, len(changes)))
 

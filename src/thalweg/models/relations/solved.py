@@ -7,7 +7,7 @@ vanishes takes them back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -30,22 +30,26 @@ from thalweg.plan.types import BOOLEAN
 
 MAYBE = "__maybe"
 MAYBE_FIELD = Field(MAYBE, BOOLEAN, False)
+POINT = "__point"
+POINT_FIELD = Field(POINT, BOOLEAN, False)
 
 
 @dataclass(frozen=True, slots=True)
 class Solve(Node):
     """The rows of the input while the condition holds; `curves` are its modeled columns. Where a
     narrower condition says when it is `sure` to hold, a column tells of each row whether it is
-    not."""
+    not; another one may mark points, where it holds for a single instant."""
 
     input: Node
     condition: Condition
     curves: Curves
     sure: Condition | None = None
+    marks_points: bool = False
 
     @property
     def schema(self) -> Schema:
-        return self.input.schema if self.sure is None else (*self.input.schema, MAYBE_FIELD)
+        marks = (MAYBE_FIELD,) if self.sure is not None else ()
+        return (*self.input.schema, *marks, *((POINT_FIELD,) if self.marks_points else ()))
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -76,6 +80,7 @@ class Solved(Relation):
     condition: Condition = field()
     curves: Curves = field()
     sure: Condition | None = None
+    marks_points: bool = False
 
     @property
     def only_grows(self) -> bool:
@@ -94,7 +99,11 @@ class Solved(Relation):
 @lowers(Solve)
 def _lower(drafts: Drafts, node: Solve) -> int:
     below = drafts.relation(node.input)
-    return drafts.append(Solved((below,), node.schema, node.condition, node.curves, node.sure))
+    return drafts.append(
+        Solved(
+            (below,), node.schema, node.condition, node.curves, node.sure, node.marks_points
+        )
+    )  # fmt: skip
 
 
 @runs(Solved)
@@ -106,7 +115,7 @@ def run_solved(step: RelationStep, relation: Solved) -> Changes:
         since = beginning(rows, changes.ts)
         spans, equations = holding(relation.condition, rows, since)
         if relation.sure is None:
-            found = bounded(changes, spans.row, spans.start, spans.end)
+            found = _within(relation, changes, spans, {})
         else:
             sure, more = holding(relation.sure, rows, since)
             equations += more
@@ -118,16 +127,28 @@ def run_solved(step: RelationStep, relation: Solved) -> Changes:
 
 def _parted(relation: Solved, changes: Changes, possible: Spans, sure: Spans) -> Changes:
     """Rows while they are sure, and apart from these while they are only possible."""
-    since = np.full(len(changes), BEFORE_TIME, np.int64)
-    universe = within(since, np.full(len(changes), AFTER_TIME, np.int64))
-    certain = combined(Both(0, 1), [possible, sure], universe)
-    maybe = combined(Both(0, Not(1)), [possible, sure], universe)
+    certain, maybe = parted(possible, sure, len(changes))
     parts = []
     for spans, is_maybe in ((certain, False), (maybe, True)):
-        found = bounded(changes, spans.row, spans.start, spans.end)
-        mark = Vector(BOOLEAN, np.full(len(found), is_maybe))
-        parts.append(replace(found, frame=found.frame.merged({MAYBE: mark})))
+        parts.append(_within(relation, changes, spans, {MAYBE: is_maybe}))
     return concat_changes(parts, relation.schema)
+
+
+def parted(possible: Spans, sure: Spans, rows: int) -> tuple[Spans, Spans]:
+    """The instants of possible spans that are sure, and the others."""
+    since = np.full(rows, BEFORE_TIME, np.int64)
+    universe = within(since, np.full(rows, AFTER_TIME, np.int64))
+    both = [possible, sure]
+    return combined(Both(0, 1), both, universe), combined(Both(0, Not(1)), both, universe)
+
+
+def _within(relation: Solved, changes: Changes, spans: Spans, marks: Mapping[str, bool]) -> Changes:
+    """The changes of rows that live within spans, with marks."""
+    found, row = bounded(changes, spans)
+    columns = {name: Vector(BOOLEAN, np.full(len(found), mark)) for name, mark in marks.items()}
+    if relation.marks_points:
+        columns[POINT] = Vector(BOOLEAN, spans.end[row] - spans.start[row] == 1)
+    return replace(found, frame=found.frame.merged(columns))
 
 
 def beginning(rows: Rows, ts: Ints) -> Ints:
@@ -140,15 +161,17 @@ def beginning(rows: Rows, ts: Ints) -> Ints:
     return found
 
 
-def bounded(changes: Changes, row: Ints, start: Ints, end: Ints) -> Changes:
-    """The changes of rows that live only within spans."""
-    lasting = np.flatnonzero(end > changes.ts[row])
-    row, start, end = row[lasting], start[lasting], end[lasting]
-    ending = np.flatnonzero(end < AFTER_TIME)
-    rows = np.concatenate([row, row[ending]])
-    ts = np.concatenate([np.maximum(start, changes.ts[row]), end[ending]])
-    signs = np.concatenate([changes.signs[row], -changes.signs[row[ending]]])
-    return Changes(changes.frame.take(rows), ts, signs)
+def bounded(changes: Changes, spans: Spans) -> tuple[Changes, Ints]:
+    """The changes of rows that live only within spans, and the span of each."""
+    lasting = np.flatnonzero(spans.end > changes.ts[spans.row])
+    ending = lasting[spans.end[lasting] < AFTER_TIME]
+    begins = np.maximum(spans.start[lasting], changes.ts[spans.row[lasting]])
+    span = np.concatenate([lasting, ending])
+    row = spans.row[span]
+    signs = changes.signs[row].copy()
+    signs[len(lasting) :] *= -1
+    ts = np.concatenate([begins, spans.end[ending]])
+    return Changes(changes.frame.take(row), ts, signs), span
 
 
 def _note_errors(step: RelationStep, relation: Solved, rows: Rows, changes: Changes) -> None:

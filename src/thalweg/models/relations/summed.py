@@ -313,8 +313,9 @@ class _Groups:
         curve = dict(self.relation.plan.curves)[piece.column]
         vectors = [frame.columns[n] for n in curve.coefficients]
         values = np.stack([np.asarray(v.data, np.float64) for v in vectors], axis=1)
-        finite: Mask = np.isfinite(values).all(axis=1)
-        used = finite if vectors[0].valid is None else finite & vectors[0].valid
+        used: Mask = np.isfinite(values).all(axis=1)
+        if vectors[0].valid is not None:
+            used &= vectors[0].valid
         if piece.ones:
             values = np.ones((len(values), 1))
         if self.relation.plan.window is not None:

@@ -108,7 +108,7 @@ class Query:
     def models(self) -> pa.Table:
         """The segments of sources with MODEL, for as long as results are kept: the source, its key,
         `start`, `end` (NULL while it lasts), for each modeled column an array of coefficients in
-        seconds since `start`, and its bound."""
+        seconds since `start`, and `bound`, an array with the bound of each."""
         return self._commands.models(self.name)
 
     def stats(self) -> dict[str, Any]:

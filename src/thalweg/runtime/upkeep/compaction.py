@@ -115,10 +115,9 @@ def _uneven(settled: list[PackMeta], barriers: set[int], cold: int) -> list[list
 
 
 def fold_tasks(
-    name: str, plan: QueryPlan, query: QueryState, prefix: str, retain: int
+    name: str, plan: QueryPlan, query: QueryState, prefix: str
 ) -> list[FoldTask | FoldRowsTask]:
-    """At most one fold per slot of state that steps add to. Rows that are kept as results are go
-    back so many microseconds."""
+    """At most one fold per slot of state that steps add to."""
     found: list[FoldTask | FoldRowsTask] = []
     for slot, packs in query.operators.slots.items():
         rule = state_slots.kind_of(slot).rule
@@ -134,9 +133,8 @@ def fold_tasks(
                 FoldTask(name, slot, some, begin == 0, prefix, query.progress.frontier, keyed)
             )
         elif state_slots.place_of(slot)[1] is None:
-            low = passed(query, rule, retain)
-            own = _own_rows(name, plan, slot, tuple(packs[begin:end]), low, prefix)
-            found.append(own)
+            low = query.progress.frontier if rule is SlotRule.DUE else BEFORE_TIME
+            found.append(_own_rows(name, plan, slot, tuple(packs[begin:end]), low, prefix))
         else:
             relation, i = leaf_of(plan, slot)
             weighted = rule is SlotRule.SUMMED
@@ -164,14 +162,6 @@ def _own_rows(
     columns = tuple(f.name for f in fields)
     due = kind.rule in (SlotRule.DUE, SlotRule.KEPT)
     return FoldRowsTask(name, slot, packs, columns, keys, True, low, prefix, due)
-
-
-def passed(query: QueryState, rule: SlotRule, retain: int) -> int:
-    """The instant before which rows that a relation stores for itself are of no use."""
-    frontier = query.progress.frontier
-    if rule is SlotRule.DUE:
-        return frontier
-    return frontier - retain if rule is SlotRule.KEPT else BEFORE_TIME
 
 
 def worth_merging(rows: Sequence[int]) -> tuple[int, int] | None:

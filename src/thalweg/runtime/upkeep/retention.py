@@ -13,7 +13,7 @@ from thalweg.plan.state_slots import SlotRule
 from thalweg.runtime.lifecycle.window_reach import needed_since
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.query_state import QueryState
-from thalweg.runtime.upkeep.compaction import leaf_of, passed
+from thalweg.runtime.upkeep.compaction import leaf_of
 from thalweg.store.packs import PackMeta
 
 
@@ -38,27 +38,28 @@ def _newest_since(packs: Sequence[PackMeta], rows: int) -> int:
     return found if rows <= 0 else BEFORE_TIME
 
 
-def forget_passed(plan: QueryPlan, query: QueryState, retain: int) -> list[str]:
+def forget_passed(plan: QueryPlan, query: QueryState) -> list[str]:
     """Drop packs from the state: of subqueries' streams that have left their windows, of changes
-    that were due, and of rows older than results are kept."""
+    that were due, and of rows that are kept no longer than results."""
     gone: list[str] = []
     changed = {}
     for slot, packs in query.operators.slots.items():
-        low = _passed(plan, query, slot, retain)
-        if low is not None:
-            gone += [f for p in packs if p.meta.max_ts < low for f in p.files]
-            changed[slot] = tuple(p for p in packs if p.meta.max_ts >= low)
+        kept = tuple(p for p in packs if not _is_passed(plan, query, slot, p.meta))
+        if len(kept) < len(packs):
+            gone += [f for p in packs if p not in kept for f in p.files]
+            changed[slot] = kept
     if gone:
         query.operators = replace(query.operators, slots={**query.operators.slots, **changed})
     return gone
 
 
-def _passed(plan: QueryPlan, query: QueryState, slot: str, retain: int) -> int | None:
-    """The instant before which rows of a slot are of no use, if there is such an instant."""
+def _is_passed(plan: QueryPlan, query: QueryState, slot: str, pack: PackMeta) -> bool:
     rule = state_slots.kind_of(slot).rule
-    if rule in (SlotRule.DUE, SlotRule.KEPT):
-        return passed(query, rule, retain)
+    if rule is SlotRule.KEPT:
+        return pack.seq <= query.output.forgotten
+    if rule is SlotRule.DUE:
+        return pack.max_ts < query.progress.frontier
     if rule is not SlotRule.SINCE:
-        return None
+        return False
     relation, i = leaf_of(plan, slot)
-    return needed_since(relation, relation.leaves[i], query)
+    return pack.max_ts < needed_since(relation, relation.leaves[i], query)

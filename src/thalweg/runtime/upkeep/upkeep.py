@@ -89,9 +89,7 @@ class Upkeep:
                 )  # fmt: skip
         for name, query in state.queries.items():
             if query.operators.slots and name in plans:
-                jobs += fold_tasks(
-                    name, plans[name], query, files.prefix_of(name), self._settings.results_retain
-                )
+                jobs += fold_tasks(name, plans[name], query, files.prefix_of(name))
         jobs += merges_of_matched(state, plans, files.prefix("q/passed"))
         jobs += merges_of_rejects(state, files)
         return [*jobs, *self._compaction.tasks(), *self._stores.tasks()]
@@ -154,10 +152,9 @@ class Upkeep:
     def forget_rows(self) -> None:
         """Drop packs that no window and no RETAIN can reach any more."""
         state, plans = self._state, self._plans
-        retain = self._settings.results_retain
         for name, query in state.queries.items():
             if query.operators.slots and name in plans:
-                self._files.drop(forget_passed(plans[name], query, retain))
+                self._files.drop(forget_passed(plans[name], query))
         self._files.drop(forget_matched(state, plans))
         demand = StreamDemand(plans, state)
         for name, stream in state.streams.items():
