@@ -149,6 +149,10 @@ def _append(owner, begin, function, at):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _settled(owner, begin, done_owner, done_begin, at):  # type: ignore[no-untyped-def]
     """Move what is before an instant to what is done; returns the rest."""
+    if len(owner) and begin[0] < at and (len(owner) == 1 or begin[1] > at):
+        _append(done_owner, done_begin, owner[0], begin[0])
+        begin[0] = np.int64(at)
+        return owner, begin
     rest_owner, rest_begin = [np.int64(0)], [np.int64(0)]
     rest_owner.clear()
     rest_begin.clear()
@@ -218,12 +222,35 @@ def _first_lasting(peaks, end, at):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _makes_no_difference(  # type: ignore[no-untyped-def]
+    coefficients, start, owner, begin, function, since, until, loses
+):
+    """Whether it is clear that a function owns nothing of [since, until)."""
+    for i in range(len(owner)):
+        upto = begin[i + 1] if i + 1 < len(owner) else _AFTER
+        if upto <= since:
+            continue
+        if begin[i] >= until:
+            break
+        if owner[i] == NOBODY:
+            return False
+        low, high = max(begin[i], since), min(upto, until)
+        if owner[i] != function and owner[i] != _clear_winner(
+            coefficients, start, owner[i], function, low, high, loses
+        ):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
 def _inserted(  # type: ignore[no-untyped-def]
     coefficients, start, end, owner, begin, function, since, until, loses, solves
 ):
     """The pieces with one more function on [since, until)."""
     until = min(until, end[function])
-    if since >= until:
+    if since >= until or _makes_no_difference(
+        coefficients, start, owner, begin, function, since, until, loses
+    ):
         return owner, begin
     new_owner, new_begin = [np.int64(0)], [np.int64(0)]
     new_owner.clear()
