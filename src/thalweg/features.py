@@ -19,7 +19,13 @@ from thalweg.aggregates import AGGREGATE_KINDS
 from thalweg.aggregates.kind import AggregateKind
 from thalweg.lang.binding.own_functions import OWN_FUNCTIONS, OwnFunction
 from thalweg.lang.binding.own_select import OWN_SELECTS, OwnSelect
-from thalweg.lang.parsing.select_clauses import SELECT_CLAUSES, SOURCE_CLAUSES, ClauseKind
+from thalweg.lang.parsing.select_clauses import (
+    OWN_SOURCES,
+    SELECT_CLAUSES,
+    SOURCE_CLAUSES,
+    ClauseKind,
+    OwnSource,
+)
 from thalweg.models import feature as models
 from thalweg.plan.state_slots import SLOT_KINDS, SlotKind
 from thalweg.statements import LANGUAGE as CORE_LANGUAGE
@@ -38,6 +44,7 @@ class Feature:
     functions: tuple[OwnFunction, ...] = ()
     clauses: tuple[ClauseKind, ...] = ()
     source_clauses: tuple[ClauseKind, ...] = ()
+    sources: tuple[OwnSource, ...] = ()
     selects: tuple[OwnSelect, ...] = ()
     slots: tuple[SlotKind, ...] = ()
     watches: tuple[WatchKind, ...] = ()
@@ -52,6 +59,7 @@ class Feature:
             (OWN_FUNCTIONS, self.functions),
             (SELECT_CLAUSES, self.clauses),
             (SOURCE_CLAUSES, self.source_clauses),
+            (OWN_SOURCES, self.sources),
             (OWN_SELECTS, self.selects),
             (SLOT_KINDS, self.slots),
             (WATCH_KINDS, self.watches),
@@ -73,6 +81,7 @@ MODELS = Feature(
     functions=models.FUNCTIONS,
     clauses=models.CLAUSES,
     source_clauses=models.SOURCE_CLAUSES,
+    sources=models.SOURCES,
     selects=models.SELECTS,
     slots=models.SLOTS,
 )

@@ -11,6 +11,7 @@ from thalweg.models.language.select import ModelSelect
 from thalweg.models.relations.combined import PARTS
 from thalweg.models.relations.enveloped import PIECES
 from thalweg.models.relations.predicted import IN_FORCE
+from thalweg.models.relations.restored import SegmentView
 from thalweg.models.relations.shown import STARTS
 from thalweg.models.relations.state import ALIVE, DUE, SEGMENTS
 from thalweg.models.relations.summed import BEGINS, SEEN, SUMS
@@ -20,4 +21,5 @@ FUNCTIONS = (derivative.FUNCTION,)
 CLAUSES = (SAMPLE, ERROR)
 SOURCE_CLAUSES = (MODEL,)
 SLOTS = (DUE, ALIVE, SEGMENTS, STARTS, IN_FORCE, SUMS, SEEN, BEGINS, PIECES, PARTS)
+SOURCES = (SegmentView(),)
 SELECTS = (ModelSelect(),)

@@ -86,6 +86,10 @@ class Node:
         """The state that it would have to keep for ever over streams that grow without end."""
         return []
 
+    def recorded(self) -> Node | None:
+        """The relation whose changes a view with RETAIN keeps; None where it cannot."""
+        return None
+
     def answered(self, rows: Any, instant: int) -> Any:
         """The answer at an instant, made of the rows that are there (a table)."""
         return rows

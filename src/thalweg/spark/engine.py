@@ -113,6 +113,7 @@ class Engine(AbstractContextManager["Engine"]):
         self._inputs = StreamInputs(self.spark, self.core, ingest, log)
         follow = partial(followed_stream, self.spark, self.core, self.path)
         self.session = Session(self.core, self._inputs, QueryCommands(follow))
+        self.queries: Mapping[str, Query] = self.session.queries
         self._listeners = Listeners()
         self._runs = EngineRuns(
             self.core, self.session, ingest, log, self._listeners, config, self.path,
@@ -153,23 +154,25 @@ class Engine(AbstractContextManager["Engine"]):
         """Register a stream that Python feeds.
 
         `items` is an iterable (a generator), a function that returns one, or a
-        `pyarrow.RecordBatchReader`; each item is a row as a dictionary, a list of such, an Arrow
-        table or batch, or a `Heartbeat`. `schema` is an Arrow schema or SQL columns such as
-        `"sym STRING, price DOUBLE, ts TIMESTAMP"`. After a restart a function is called again and
-        the items taken in before are skipped.
+        `pyarrow.RecordBatchReader`; each item is a row as a dictionary, a list of such, an Arrow,
+        pandas or polars frame, or a `Heartbeat`; one frame may also be given by itself. What does
+        not fit the columns is a reject that names the column. `schema` is an Arrow schema or SQL
+        columns such as `"sym STRING, price DOUBLE, ts TIMESTAMP"`. After a restart a function is
+        called again and the items taken in before are skipped.
         """
         return self._inputs.feed(name, items, schema, timestamp, **options)
 
     def replay(
         self,
         name: str,
-        rows: DataFrame | pa.Table,
+        rows: Any,
         timestamp: str,
         *,
         speed: float | None = None,
         **options: Any,
     ) -> StreamDef:
-        """Register rows at rest as a stream: in the order of `timestamp`, as fast as possible or,
+        """Register rows at rest (a batch DataFrame, an Arrow table, a pandas or polars frame) as a
+        stream: in the order of `timestamp`, as fast as possible or,
         with a `speed`, so many times as fast as they happened. `history()` gives what an engine
         has kept of a stream."""
         return self._inputs.replay(name, rows, timestamp, speed=speed, **options)
@@ -187,10 +190,9 @@ class Engine(AbstractContextManager["Engine"]):
         """Announce that no row of a stream before this time will come: queries need not wait."""
         self._inputs.heartbeat(stream, at)
 
-    def table(
-        self, name: str, df: DataFrame | pa.Table, at: datetime | int | None = None
-    ) -> TableDef:
-        """Register static rows (a batch DataFrame or an Arrow table) for joining.
+    def table(self, name: str, df: Any, at: datetime | int | None = None) -> TableDef:
+        """Register static rows (a batch DataFrame, an Arrow table, a pandas or polars frame) for
+        joining.
 
         A table that is known gets its next version: from the event time `at` on, by default from
         the first instant that no query has answered. While the engine runs the version is taken
@@ -233,10 +235,6 @@ class Engine(AbstractContextManager["Engine"]):
         """Whether queries keep the rows of [ROWS n] and sessions once for all of them, or each for
         itself, from the next epoch on. No row depends on it."""
         self.session.share_windows(on)
-
-    @property
-    def queries(self) -> Mapping[str, Query]:
-        return self.session.queries
 
     def rejects(self, stream: str) -> pa.Table:
         """Rows of a stream that were refused, with the reason."""

@@ -29,6 +29,8 @@ from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.session.session import Callback, Query, Session
 from thalweg.runtime.session.sweep import Row, over_kept_rows
 from thalweg.runtime.settings import Settings
+from thalweg.runtime.sources.given_rows import arrow_table, as_records
+from thalweg.runtime.sources.malformed_records import Records
 from thalweg.runtime.sources.pack_rows import IngestPlan, ingest_table
 from thalweg.runtime.sources.python_arguments import Duration, arrow_fields, make_stream, normalized
 from thalweg.runtime.state.open_path import committed_state
@@ -100,7 +102,8 @@ class Runner:
         self.language = language
         self._random = None if switches is None else random.Random(switches)
         self._tables: dict[str, pa.Table] = {}
-        self._clock = 0
+        self.clock = 0
+        """The clock reading (µs) of the last epoch."""
         manifest.check_format(self.storage)
         self.core = self._opened(Catalog())
         self.session = Session(self.core)
@@ -135,21 +138,22 @@ class Runner:
     def stream(
         self,
         name: str,
-        table: pa.Table,
+        table: Any,
         timestamp: str | None = "ts",
         *,
         lateness: Duration = 0,
         **options: Any,
     ) -> StreamDef:
-        """A stream whose rows arrive in the order of the table."""
+        """A stream whose rows arrive in the order of the table (of Arrow, pandas or polars)."""
+        table = arrow_table(table, f"stream {name}")
         fields = arrow_fields(table.schema)
         definition = make_stream(name, fields, timestamp, lateness=lateness, **options)
         self._tables[name] = normalized(table, fields)
         return self.core.streams.define(definition)
 
-    def table(self, name: str, table: pa.Table, at: int | None = None) -> TableDef:
+    def table(self, name: str, table: Any, at: int | None = None) -> TableDef:
         """A table, or its next version from the instant `at` (µs) on."""
-        return self.core.tables.define(name, table, at=at)
+        return self.core.tables.define(name, arrow_table(table, f"table {name}"), at=at)
 
     def query(self, sql: str, name: str | None = None, callback: Callback | None = None) -> Query:
         return self.session.query(sql, name, callback)
@@ -173,7 +177,7 @@ class Runner:
         arrived = {}
         for name, table in self._tables.items():
             definition = self.core.catalog.streams[name]
-            plan = IngestPlan(definition, (), self._clock, f"sweep/{name}-", 0)
+            plan = IngestPlan(definition, (), self.clock, f"sweep/{name}-", 0)
             arrived[name] = ingest_table(plan, table, self.storage).packs
         return over_kept_rows(self.core, sql, parameters, arrived)
 
@@ -209,8 +213,8 @@ class Runner:
 
     # -- finer control -----------------------------------------------------------------------
 
-    def feed(self, batch: Mapping[str, pa.Table]) -> EpochReport | None:
-        """One epoch over the given rows."""
+    def feed(self, batch: Mapping[str, Any]) -> EpochReport | None:
+        """One epoch over the given rows: per stream an Arrow table, or what `Engine.feed` takes."""
         return self.epoch([self.entry(batch)])
 
     def close(self, *, final: bool = False) -> EpochReport | None:
@@ -220,13 +224,13 @@ class Runner:
         """Announce that no row of a stream before this time will arrive."""
         seq, source = self.core.state.next_seq, ("runner", self.core.state.next_seq)
         beats = {self.core.catalog.streams[stream].name: instant_of(at)}
-        entry = LogEntry(seq, 0, source, {}, {}, self._clock, beats)
+        entry = LogEntry(seq, 0, source, {}, {}, self.clock, beats)
         commit_entry(self.storage, entry)
         return self.epoch([entry])
 
     def tick(self, clock: int) -> EpochReport | None:
         """Time passes without data: an epoch at the given clock reading (µs)."""
-        self._clock = clock
+        self.clock = clock
         return self.epoch([], live=True)
 
     def resume(self) -> None:
@@ -258,7 +262,7 @@ class Runner:
             switch_plans(self.core, self._random)
         last: EpochReport | None = None
         while True:
-            report = self.core.coordinator.epoch(entries, clock=self._clock, **how)
+            report = self.core.coordinator.epoch(entries, clock=self.clock, **how)
             if report is not None:
                 last = report
                 self.reports.append(report)
@@ -268,11 +272,6 @@ class Runner:
             if not self.core.scheduler.is_short:
                 return last
             entries, how = [], {}  # rows that the epoch had no room for
-
-    @property
-    def clock(self) -> int:
-        """The clock reading (µs) of the last epoch."""
-        return self._clock
 
     def pieces(self, name: str) -> list[pa.Table]:
         """The rows of a stream, cut into those that `run` feeds in each epoch."""
@@ -284,20 +283,22 @@ class Runner:
             points = [0, *self.epochs.get(name, ()), table.num_rows]
         return [table.slice(a, b - a) for a, b in pairwise(points)]
 
-    def entry(self, batch: Mapping[str, pa.Table]) -> LogEntry:
+    def entry(self, batch: Mapping[str, Any]) -> LogEntry:
         """Ingest the rows: packs written, the log entry committed, no epoch yet."""
         state, seq = self.core.state, self.core.state.next_seq
         packs, rejects = {}, {}
-        for name, table in batch.items():
+        for name, given in batch.items():
             definition = self.core.catalog.streams[name]
-            clock = max(self._clock, state.clock)
+            exact = isinstance(given, pa.Table)
+            records = Records(given) if exact else as_records(given, definition.fields)
+            clock = max(self.clock, state.clock)
             plan = IngestPlan(
                 definition, self.core.plans.keys_of(name), clock, f"log/r{seq}-{name}-", seq
             )
-            found = ingest_table(plan, table, self.storage)
+            found = ingest_table(plan, records.table, self.storage, records.malformed)
             packs[name] = tuple(found.packs)
             rejects[name] = tuple(found.rejects)
-        entry = LogEntry(seq, 0, ("runner", seq), packs, rejects, self._clock)
+        entry = LogEntry(seq, 0, ("runner", seq), packs, rejects, self.clock)
         commit_entry(self.storage, entry)
         return entry
 

@@ -143,7 +143,7 @@ def test_rates_are_rows_a_second_by_the_recorded_clock() -> None:
     )
     made.query("SELECT a FROM s", name="q")
     for number, piece in enumerate(made.pieces("s"), 1):
-        made._clock = number * 2_000_000
+        made.clock = number * 2_000_000
         made.feed({"s": piece})
     made.close()
     assert watch.results()["value"].to_pylist() == [ROWS / EPOCHS / 2] * (EPOCHS - 1)

@@ -221,7 +221,7 @@ def test_what_is_let_through_is_kept_as_long_as_the_stream() -> None:
     )
     made.core.settings.results_retain = 0
     for t in range(0, 300, 10):
-        made._clock = t
+        made.clock = t
         made.feed({"s": rows(t, t + 10)})
         assert query.coverage.status == "COMPLETE"
         assert len(made.core.state.outputs) <= 5

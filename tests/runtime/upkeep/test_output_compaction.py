@@ -50,7 +50,7 @@ def made(gather_from: int, **options: Any) -> Runner:
 
 def fed(runner: Runner, epochs: range) -> None:
     for epoch in epochs:
-        runner._clock = 1_000 * epoch
+        runner.clock = 1_000 * epoch
         runner.feed({"s": rows(epoch)})
 
 

@@ -18,7 +18,7 @@ def test_old_results_are_folded_into_the_answer() -> None:
     core = runner.core
     core.settings.results_retain = 5
     for i in range(40):
-        runner._clock = i
+        runner.clock = i
         rows = pa.table({"k": [i % 3], "x": [1.0], "ts": pa.array([i], UTC)}, STREAM.schema)
         runner.feed({"s": rows})
     assert len(core.state.outputs) < 30
@@ -37,7 +37,7 @@ def test_followers_hold_results_back() -> None:
     core.settings.results_retain = 2
     renew(runner.storage, Lease("f", "q", 3, 4e9))
     for i in range(12):
-        runner._clock = i
+        runner.clock = i
         rows = pa.table({"k": [i], "x": [1.0], "ts": pa.array([i], UTC)}, STREAM.schema)
         runner.feed({"s": rows})
     kept = sorted(int(k.split("/")[1]) for k in core.state.outputs)

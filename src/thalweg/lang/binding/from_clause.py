@@ -25,7 +25,7 @@ from thalweg.lang.binding.visible import Visible
 from thalweg.lang.parsing import ast
 from thalweg.lang.parsing.parser import parse_query
 from thalweg.lang.parsing.places import place
-from thalweg.lang.parsing.select_clauses import RelationClause
+from thalweg.lang.parsing.select_clauses import OWN_SOURCES, OwnSource, RelationClause
 from thalweg.plan.catalog import Catalog, StreamDef, TableDef, ViewDef
 from thalweg.plan.expr import Column, Expr
 from thalweg.plan.logical import (
@@ -193,6 +193,11 @@ class Sources:
         fields = tuple(Field(f"{alias}.{f.name}", f.type, f.nullable) for f in found.fields)
         visible = Visible(alias, fields, _event_time(found, alias), isinstance(found, TableDef))
         scan = Scan(found.name, alias, fields, isinstance(found, TableDef))
+        own = next(
+            (o for o in OWN_SOURCES if isinstance(found, StreamDef) and o.applies(found)), None
+        )
+        if own is not None:
+            return self._own(source, own, scan, visible)
         if source.clause is not None:
             return self._with_clause(source, source.clause, scan, visible)
         if not scan.is_table:
@@ -206,6 +211,16 @@ class Sources:
                 source.at,
             )
         return Items([scan], [visible], [])
+
+    def _own(self, source: ast.Source, own: OwnSource, scan: Scan, visible: Visible) -> Items:
+        """A stream that a feature makes a relation of."""
+        if source.clause is not None:
+            error = BindError(f"{scan.relation} has segments already", remedy="drop MODEL")
+            self.fail(error, source.at)
+        made = own.bind(scan)
+        window = None if source.window is None else self._window(source, visible)
+        shown = Visible(visible.alias, made.fields, curves=made.curves, window=window)
+        return Items([made.node], [shown], [])
 
     def _with_clause(
         self, source: ast.Source, clause: RelationClause, stream: Scan | Emit, visible: Visible

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 from thalweg.errors import ThalwegError
+from thalweg.plan.catalog import StreamDef
 from thalweg.plan.expr import Expr
-from thalweg.plan.logical import Node, Schema
+from thalweg.plan.logical import Node, Scan, Schema
 from thalweg.windows.protocol import WindowWriter
 
 
@@ -65,6 +66,16 @@ class SourceRelation:
     node: Node
     fields: Schema
     curves: tuple[tuple[str, Any], ...] = ()
+
+
+class OwnSource(Protocol):
+    """Streams that a feature makes a relation of wherever they are read."""
+
+    def applies(self, stream: StreamDef) -> bool: ...
+    def bind(self, scan: Scan) -> SourceRelation: ...
+
+
+OWN_SOURCES: list[OwnSource] = []
 
 
 class RelationClause(Protocol):

@@ -11,11 +11,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from thalweg.errors import ConfigError, DuplicateName
+from thalweg.exec.relations.emit import SIGN
 from thalweg.instants import BEFORE_TIME, format_duration
+from thalweg.models.functions.curve import START
 from thalweg.plan.bound_query import BoundQuery, QueryOptions
 from thalweg.plan.catalog import Catalog, SourceSpec, StreamDef
-from thalweg.plan.logical import EmitKind
+from thalweg.plan.logical import EmitKind, Field
 from thalweg.plan.physical import QueryPlan
+from thalweg.plan.types import TINYINT
 from thalweg.runtime.lifecycle.history_start import passes_rows_on, reach
 from thalweg.runtime.lifecycle.plan_table import PlanTable
 from thalweg.runtime.lifecycle.query_registry import QueryRegistry
@@ -57,16 +60,18 @@ class RetainedViews:
 
     def begin(self, name: str, planned: Planned, retain: int | None) -> None:
         """Run the query of a view, and know the stream it feeds."""
-        own, stream = view_query(name), _stream(name, planned.bound, retain)
+        bound = _recorded(planned.bound)
+        own, stream = view_query(name), _stream(name, bound, retain)
         self._catalog.streams[name] = stream
         self._definitions.put(STREAM, name, described(stream))
         text = planned.text
         definition = Definition(text, created=text, kind=VIEW, feeds=name)
-        query = self._registry.add(own, definition, planned.plan, _options(planned.bound))
+        plan = planned.plan if bound is planned.bound else self._planner.physical(bound)
+        query = self._registry.add(own, definition, plan, _options(bound))
         seen = query.history.begins
         since = max((_whole_since(s, seen, self._state) for s in seen), default=BEFORE_TIME)
         self._state.streams.setdefault(name, StreamState()).whole_since = (
-            since if since == BEFORE_TIME else since + _reach(planned.plan)
+            since if since == BEFORE_TIME else since + _reach(plan)
         )
 
     def refuse_other_retain(self, name: str, retain: int | None) -> None:
@@ -91,7 +96,7 @@ class RetainedViews:
         for own, query in self._state.of_kind(VIEW):
             if own not in self._plans:
                 self.restore(query.definition.feeds)
-                bound = self._planner.bind(query.definition.text)
+                bound = _recorded(self._planner.bind(query.definition.text))
                 self._registry.replan(own, self._planner.physical(bound), _options(bound))
 
     def drop(self, name: str) -> None:
@@ -118,14 +123,21 @@ def _reach(plan: QueryPlan) -> int:
     return 0 if found == BEFORE_TIME else -found
 
 
+def _recorded(bound: BoundQuery) -> BoundQuery:
+    """The query whose changes a view keeps: segments as they are, not as rows of an answer."""
+    node = bound.root.input.recorded() if bound.root.kind is EmitKind.RELATION else None
+    return bound if node is None else replace(bound, root=replace(bound.root, input=node))
+
+
 def _stream(name: str, bound: BoundQuery, retain: int | None) -> StreamDef:
-    if bound.root.kind is EmitKind.RELATION:
+    fields = bound.schema
+    if bound.root.kind is EmitKind.RELATION and any(f.name == START for f in fields):
+        fields = (*fields, Field(SIGN, TINYINT, False))
+    elif bound.root.kind is EmitKind.RELATION:
         raise ConfigError(
             f"view {name} gives a relation: RETAIN keeps the stream that a view emits",
             remedy="write ISTREAM, DSTREAM or RSTREAM after SELECT, or leave RETAIN out",
         )
     if bound.sink is not None or bound.options.materialize is not None:
         raise ConfigError(f"view {name} is read by others", remedy="leave INTO and materialize out")
-    return StreamDef(
-        name, bound.schema, None, idle=None, retain=retain, source=SourceSpec("view", name)
-    )
+    return StreamDef(name, fields, None, idle=None, retain=retain, source=SourceSpec("view", name))

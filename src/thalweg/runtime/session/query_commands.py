@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from thalweg.adapt.planlog import Switch
 from thalweg.lang.parsing.parser import parse_query
+from thalweg.models.picture import Picture, picture_of
 from thalweg.models.segments import segments_of
 from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.physical import QueryPlan
@@ -17,6 +18,7 @@ from thalweg.runtime.lifecycle.coverage import Coverage
 from thalweg.runtime.lifecycle.query_catalog import Registered
 from thalweg.runtime.planner import output_schema
 from thalweg.runtime.results.results_reader import output_table
+from thalweg.runtime.results.stream_history import history
 from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.session.query_handle import Query
 from thalweg.runtime.session.services import EngineServices
@@ -73,6 +75,12 @@ class QueryCommands:
     def models(self, name: str) -> pa.Table:
         core = self._core
         return segments_of(core.queries.plan(name), partial(core.results.in_slot, name))
+
+    def plot(self, name: str, column: str | None) -> Picture:
+        core = self._core
+        plan = core.queries.plan(name)
+        kept = partial(history, core.storage, core.state)
+        return picture_of(name, plan, self.models(name), kept, column)
 
     def stats(self, name: str) -> dict[str, Any]:
         return self._core.stats.of(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from thalweg.adapt.planlog import Switch
 from thalweg.instants import instant_of
+from thalweg.models.picture import Picture
 from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.lifecycle.coverage import Coverage
@@ -34,6 +36,7 @@ class Commands(Protocol):
     def follow(self, name: str) -> Any: ...
     def invoke(self, name: str, at: int | None) -> pa.Table: ...
     def models(self, name: str) -> pa.Table: ...
+    def plot(self, name: str, column: str | None) -> Picture: ...
     def stats(self, name: str) -> dict[str, Any]: ...
     def plan_log(self, name: str) -> list[Switch]: ...
     def coverage(self, name: str) -> Coverage: ...
@@ -42,12 +45,12 @@ class Commands(Protocol):
     def explain_query(self, query: Registered, adapt: bool) -> str: ...
 
 
+@dataclass(frozen=True, repr=False)
 class Query:
     """A registered continuous query."""
 
-    def __init__(self, registered: Registered, commands: Commands) -> None:
-        self._registered = registered
-        self._commands = commands
+    _registered: Registered
+    _commands: Commands = field(compare=False)
 
     @property
     def name(self) -> str:
@@ -111,6 +114,12 @@ class Query:
         seconds since `start`, and `bound`, an array with the bound of each."""
         return self._commands.models(self.name)
 
+    def plot(self, column: str | None = None) -> Picture:
+        """A picture of the segments of a modeled column, by default the first, with the bounds
+        around them and the rows of the streams that are still kept. It shows in a notebook;
+        `save(path)` writes it as SVG."""
+        return self._commands.plot(self.name, column)
+
     def stats(self) -> dict[str, Any]:
         """Counters and sizes as of the last epoch."""
         return self._commands.stats(self.name)
@@ -145,12 +154,6 @@ class Query:
     def explain(self, adapt: bool = False) -> str:
         """The plan; with `adapt` what was learned and changed while it ran, too."""
         return self._commands.explain_query(self._registered, adapt)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Query) and other._registered is self._registered
-
-    def __hash__(self) -> int:
-        return id(self._registered)
 
     def __repr__(self) -> str:
         return f"Query({self.name!r}, {self.status})"
