@@ -35,7 +35,7 @@ def verdict(root: Emit) -> Verdict:
     reasons = [r for node in walk(root) for r in _reasons(node)]
     if root.kind is EmitKind.RSTREAM and _endless(root.input):
         reasons.append(f"RSTREAM repeats every row of {_listed(_endless(root.input))}")
-    bounds = tuple(_bound(n) for n in walk(root) if isinstance(n, Window))
+    bounds = tuple(b for n in walk(root) for b in (_bound(n), n.bounded_by()) if b is not None)
     return Verdict(tuple(dict.fromkeys(reasons)), bounds)
 
 
@@ -60,8 +60,8 @@ def _name(window: Window) -> str:
     return next(n.alias for n in walk(window) if isinstance(n, Scan))
 
 
-def _bound(window: Window) -> str:
-    return f"{_name(window)}: {window.window.bound()}"
+def _bound(node: Node) -> str | None:
+    return f"{_name(node)}: {node.window.bound()}" if isinstance(node, Window) else None
 
 
 def _listed(names: list[str]) -> str:

@@ -106,6 +106,9 @@ class FitModel(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
+    def bounded_by(self) -> str | None:
+        return f"{self.alias}: the pieces of one cell per key"
+
     def reads(self) -> Iterator[str]:
         yield from self.key
         yield from (f.name for f in self.plain)

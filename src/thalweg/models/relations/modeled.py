@@ -88,6 +88,9 @@ class Modeled(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
+    def bounded_by(self) -> str | None:
+        return f"{self.alias}: one segment per key"
+
     def reads(self) -> Iterator[str]:
         yield from self.key
         yield from (f.name for f in self.plain)
