@@ -49,7 +49,7 @@ def near(actual: float | None, wanted: float) -> bool:
 
 
 def test_pulse_1_a_successor_wins_from_its_start() -> None:
-    """pulse 1: c = 1 on [0,10), then c = 2 from 6 on => 1 on [0,6), 2 from 6 (FOR is one length
+    """pulse #1: c = 1 on [0,10), then c = 2 from 6 on => 1 on [0,6), 2 from 6 (FOR is one length
     for all tuples, so the second ends at 16)."""
     data = {"s": table("id x", ("a", 1.0, 0), ("a", 2.0, 6 * S), until=30 * S)}
     for found in (relation, emitted_changes):
@@ -59,7 +59,7 @@ def test_pulse_1_a_successor_wins_from_its_start() -> None:
 
 
 def test_pulse_1_without_a_horizon_until_superseded() -> None:
-    """pulse 1 with 17.16: without FOR a model holds until it is superseded."""
+    """pulse #1 with 17.16: without FOR a model holds until it is superseded."""
     data = {"s": table("id x", ("a", 1.0, 0), ("a", 2.0, 600 * S), until=900 * S)}
     answer = relation("SELECT id, x FROM s MODEL (x = x)", data)
     assert answer.spans(x=1.0) == [(0, 600 * S)]
@@ -67,7 +67,7 @@ def test_pulse_1_without_a_horizon_until_superseded() -> None:
 
 
 def test_pulse_2_alignment() -> None:
-    """pulse 2: 1 + 2t + 3t^2 at r = 0, seen from r = 2, is 17 + 14t + 3t^2. Differences are
+    """pulse #2: 1 + 2t + 3t^2 at r = 0, seen from r = 2, is 17 + 14t + 3t^2. Differences are
     aligned to the later start (17.9)."""
     data = {
         "a": table("id c0 c1 c2", ("a", 1.0, 2.0, 3.0, 0), until=30 * S),
@@ -89,7 +89,7 @@ def test_pulse_2_alignment() -> None:
 
 
 def test_pulse_3_a_model_may_refer_to_itself() -> None:
-    """pulse 3: the right side takes the tuple's value (1.2)."""
+    """pulse #3: the right side takes the tuple's value (1.2)."""
     data = {"s": table("id x v", ("a", 10.0, 2.0, S), until=30 * S)}
     answer = relation("SELECT x FROM s AS a MODEL (x = x + v*t) FOR 10 SECONDS", data)
     assert answer.spans() == [(S, 11 * S)]
@@ -105,7 +105,7 @@ def test_pulse_3_power_binds_tightest() -> None:
 
 @pytest.mark.parametrize("model", ["x = v*t^-1", "x = v*t^0.5", "x = v/t", "x = v/(1 + t)"])
 def test_pulse_3_exponents(model: str) -> None:
-    """pulse 3 and section 2: exponents -1 and 0.5 and division by a polynomial are rejected at
+    """pulse #3 and section 2: exponents -1 and 0.5 and division by a polynomial are rejected at
     planning."""
     runner = loaded({"s": table("id x v", ("a", 1.0, 1.0, 0))})
     with pytest.raises(ThalwegError) as refused:
@@ -116,7 +116,7 @@ def test_pulse_3_exponents(model: str) -> None:
 
 
 def test_pulse_3_count_names_the_limitation() -> None:
-    """pulse 3: count(*) over a modeled stream is rejected with a message naming the limitation
+    """pulse #3: count(*) over a modeled stream is rejected with a message naming the limitation
     (5.7: frequency-based aggregates); the remedy is to sample in a subquery (17.21)."""
     runner = loaded({"s": table("id x", ("a", 1.0, 0))})
     with pytest.raises(ThalwegError) as refused:
@@ -126,7 +126,7 @@ def test_pulse_3_count_names_the_limitation() -> None:
 
 
 def test_pulse_4_a_change_of_an_unmodeled_value_cuts() -> None:
-    """pulse 4 with 17.6: a tuple within the bound whose unmodeled column has changed cuts and
+    """pulse #4 with 17.6: a tuple within the bound whose unmodeled column has changed cuts and
     starts anew from that tuple: [0,3) and from 3 on."""
     rows = [("a", "p", 0.0, 1.0, 0), ("a", "q", 3.25, 1.0, 3 * S)]
     data = {"s": table("id g x v", *rows, until=30 * S)}
@@ -166,7 +166,7 @@ def walk(points: int, seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("fit", ["swing", "hull"])
 def test_pulse_5_fits_hold_their_bound(fit: str) -> None:
-    """pulse 5: of 10^6 points of a random walk every one is within the bound of its segment,
+    """pulse #5: of 10^6 points of a random walk every one is within the bound of its segment,
     segments tile the range, and a tenfold bound does not need more of them."""
     stamps, values = walk(1_000_000)
     rows = pa.table(
@@ -231,7 +231,7 @@ def check_pieces(found: object, stamps: np.ndarray, values: np.ndarray, bound: f
     ],
 )
 def test_pulse_6_filter(condition: str, expected: list[tuple[int, int]]) -> None:
-    """pulse 6: 10 - 2t < 4 on [0,10) => (3,10); <= => [3,10); = => the point 3;
+    """pulse #6: 10 - 2t < 4 on [0,10) => (3,10); <= => [3,10); = => the point 3;
     <> => [0,3) and (3,10); > 20 => nothing. Ticks: 16.3.3, 17.8; [ts, ts+d) of FOR: 17.16."""
     data = curves(("a", 10.0, -2.0, 0.0, 0))
     sql = f"SELECT id, x FROM s {CURVE} FOR 10 SECONDS WHERE {condition}"
@@ -255,7 +255,7 @@ def test_pulse_6_rows_carry_the_value_at_their_start() -> None:
 
 @pytest.mark.parametrize(("condition", "expected"), [("<= 0", [(5 * S, 5 * S + 1)]), ("< 0", [])])
 def test_pulse_7_tangency(condition: str, expected: list[tuple[int, int]]) -> None:
-    """pulse 7: (t-5)^2 <= 0 => the point 5; < 0 => nothing."""
+    """pulse #7: (t-5)^2 <= 0 => the point 5; < 0 => nothing."""
     data = curves(("a", 25.0, -10.0, 1.0, 0))
     answer = relation(f"SELECT x FROM s {CURVE} FOR 10 SECONDS WHERE x {condition}", data)
     assert answer.spans() == expected
@@ -275,7 +275,7 @@ def two_movers() -> dict[str, object]:
 
 
 def test_pulse_8_the_join_of_figure_2_1() -> None:
-    """pulse 8: A.x = 10, A.v = 2, B.v = 1, B.a = 1 on [0,10) => (3.7015621187, 10): the first tick
+    """pulse #8: A.x = 10, A.v = 2, B.v = 1, B.a = 1 on [0,10) => (3.7015621187, 10): the first tick
     at which 10 + 2t < t + t^2. Equality => that point only, at the tick nearest (17.8)."""
     root = (1 + sqrt(41)) / 2
     assert abs(root - 3.7015621187) < 1e-10
@@ -297,7 +297,7 @@ def test_pulse_8_not_without_the_power_0() -> None:
 
 
 def test_pulse_9_only_where_both_sides_are_valid() -> None:
-    """pulse 9: sides on [0,4) and [2,9) => results only inside [2,4)."""
+    """pulse #9: sides on [0,4) and [2,9) => results only inside [2,4)."""
     data = {
         "a": table("id x", ("a", 1.0, 0), until=30 * S),
         "b": table("id y", ("b", 2.0, 2 * S), until=30 * S),
@@ -311,7 +311,7 @@ def test_pulse_9_only_where_both_sides_are_valid() -> None:
 
 @pytest.mark.parametrize("reference", [0, 0.25, 1.5, 2.999])
 def test_pulse_9_the_instant_a_model_refers_to_does_not_matter(reference: float) -> None:
-    """pulse 9: a different r gives the same absolute result. x = t crosses y = 7 - t at 3.5 from
+    """pulse #9: a different r gives the same absolute result. x = t crosses y = 7 - t at 3.5 from
     wherever x is written down."""
     r = int(reference * S)
     data = {
@@ -350,7 +350,7 @@ def test_pulse_9_state_is_kept_by_its_end() -> None:
 
 @pytest.mark.parametrize("word", ["AND", "OR"])
 def test_pulse_10_two_rows_against_brute_force(word: str) -> None:
-    """pulse 10: AND and OR of two comparisons match their evaluation at 10^5 random times away
+    """pulse #10: AND and OR of two comparisons match their evaluation at 10^5 random times away
     from roots (random systems of degree up to 4)."""
     rng, times = np.random.default_rng(10), 2_000
     names = [f"{c}{i}" for c in "pq" for i in range(5)]
@@ -392,7 +392,7 @@ def near_tick(answer: Relation, at: int, column: str, wanted: float) -> bool:
 
 
 def test_pulse_11_max_across_keys() -> None:
-    """pulse 11: max of t and 4 - t (two keys) on [0,4) => 4 - t on [0,2), t on [2,4)."""
+    """pulse #11: max of t and 4 - t (two keys) on [0,4) => 4 - t on [0,2), t on [2,4)."""
     data = curves(("a", 0.0, 1.0, 0.0, 0), ("b", 4.0, -1.0, 0.0, 0))
     answer = relation(f"SELECT max(x) AS m FROM s {CURVE} FOR 4 SECONDS", data)
     check_curve(answer, "m", [(0, 2, lambda t: 4 - t), (2, 4, lambda t: t)])
@@ -400,7 +400,7 @@ def test_pulse_11_max_across_keys() -> None:
 
 
 def test_pulse_11_superseded() -> None:
-    """pulse 11: superseding the second key from 1 on with the constant 0 => 4 - t on [0,1), t on
+    """pulse #11: superseding the second key from 1 on with the constant 0 => 4 - t on [0,1), t on
     [1,4): the envelope is rebuilt from the other living segments (5.4)."""
     data = curves(("a", 0.0, 1.0, 0.0, 0), ("b", 4.0, -1.0, 0.0, 0), ("b", 0.0, 0.0, 0.0, 1))
     answer = relation(f"SELECT max(x) AS m FROM s {CURVE} FOR 4 SECONDS", data)
@@ -410,7 +410,7 @@ def test_pulse_11_superseded() -> None:
 
 
 def test_pulse_12_the_maximum_in_a_window() -> None:
-    """pulse 12: 25 - (t-5)^2 on [0,10), w = 3 => e(t) on [3,5), 25 on [5,8), e(t-3) on [8,10);
+    """pulse #12: 25 - (t-5)^2 on [0,10), w = 3 => e(t) on [3,5), 25 on [5,8), e(t-3) on [8,10);
     before 3 over what is covered (17.5): e(t)."""
     e = lambda t: 25 - (t - 5) ** 2  # noqa: E731
     data = curves(("a", 0.0, 10.0, -1.0, 0))
@@ -420,7 +420,7 @@ def test_pulse_12_the_maximum_in_a_window() -> None:
 
 
 def test_pulse_12_the_minimum_in_a_window_of_an_envelope() -> None:
-    """pulse 12: window min (w = 1) of the envelope min(t, 4-t) => t-1 on [1,2.5), 4-t on
+    """pulse #12: window min (w = 1) of the envelope min(t, 4-t) => t-1 on [1,2.5), 4-t on
     [2.5,4)."""
     data = curves(("a", 0.0, 1.0, 0.0, 0), ("b", 4.0, -1.0, 0.0, 0))
     answer = relation(f"SELECT min(x) AS m FROM s [RANGE 1 SECOND] {CURVE} FOR 4 SECONDS", data)
@@ -448,7 +448,7 @@ def test_pulse_12_a_window_that_slides(function: str) -> None:
 
 
 def test_pulse_13_sum_and_mean() -> None:
-    """pulse 13: x = t on [0,10), w = 2 => sum 2t - 2 on [2,10), avg t - 1. `sum` is the integral
+    """pulse #13: x = t on [0,10), w = 2 => sum 2t - 2 on [2,10), avg t - 1. `sum` is the integral
     under a window, `integral` its honest name (16.3.7, 17.3)."""
     data = curves(("a", 0.0, 1.0, 0.0, 0))
     for name in ("sum", "integral"):
@@ -490,7 +490,7 @@ def fourteen() -> dict[str, object]:
 
 
 def test_pulse_14_a_sum_over_several_segments() -> None:
-    """pulse 14: w = 5 => 4t - 17 on [6,9), -57.5 + 13t - 0.5t^2 on [9,11)."""
+    """pulse #14: w = 5 => 4t - 17 on [6,9), -57.5 + 13t - 0.5t^2 on [9,11)."""
     sql = f"SELECT integral(x) AS m FROM s [RANGE 5 SECONDS] {CURVE} FOR 6 SECONDS"
     answer = relation(sql, fourteen())
     pieces = [(6, 9, lambda t: 4 * t - 17), (9, 11, lambda t: -57.5 + 13 * t - t * t / 2)]
@@ -513,7 +513,7 @@ def test_pulse_14_not_with_the_printed_limit(at: float) -> None:
 
 
 def test_pulse_14_against_quadrature() -> None:
-    """pulse 14: equal to quadrature at random t for random inputs (exact: Simpson's rule per piece
+    """pulse #14: equal to quadrature at random t for random inputs (exact: Simpson's rule per piece
     of degree two)."""
     rng = Random(14)
     starts = [0, *sorted(rng.sample(range(1, 19), 6))]
@@ -546,7 +546,7 @@ def quadrature(
 
 @pytest.mark.parametrize("aggregate", ["sum", "max", "min", "avg"])
 def test_pulse_15_groups_are_separate_queries(aggregate: str) -> None:
-    """pulse 15: GROUP BY gives the same result as separate queries per group."""
+    """pulse #15: GROUP BY gives the same result as separate queries per group."""
     rng, rows = Random(15), []
     for i in range(20):
         c = [round(rng.uniform(-3, 3), 1) for _ in range(2)]
@@ -564,7 +564,7 @@ def test_pulse_15_groups_are_separate_queries(aggregate: str) -> None:
 
 
 def test_pulse_16_samples() -> None:
-    """pulse 16: period 2 on [3,9) => 4, 6, 8; splitting at 5 gives the same tuples (NULL ends the
+    """pulse #16: period 2 on [3,9) => 4, 6, 8; splitting at 5 gives the same tuples (NULL ends the
     segment at 9: 17.19; the grid is that of multiples since 1970: 17.17)."""
     end = ("a", None, None, None, 9)
     whole = curves(("a", 3.0, 1.0, 0.0, 3), end)
@@ -575,7 +575,7 @@ def test_pulse_16_samples() -> None:
 
 
 def test_pulse_16_an_aggregate_is_emitted_at_multiples_of_its_slide() -> None:
-    """pulse 16: an aggregate with slide 2 emits at multiples of 2 (window closings: 5.8)."""
+    """pulse #16: an aggregate with slide 2 emits at multiples of 2 (window closings: 5.8)."""
     data = curves(("a", 0.0, 1.0, 0.0, 1), ("a", None, None, None, 9))
     rows = result(
         f"SELECT RSTREAM avg(x) AS m FROM s [SIZE 4 SECONDS ADVANCE 2 SECONDS] {CURVE}", data
@@ -595,7 +595,7 @@ WITHIN = "SELECT id, x FROM s MODEL (x = x + v*t) FOR 10 SECONDS ERROR x WITHIN 
 
 @pytest.mark.parametrize(("off", "absorbed"), [(0.4, 1), (-0.5, 1), (0.5, 1), (0.51, 0), (-3, 0)])
 def test_pulse_21_a_tuple_within_its_bound_changes_nothing(off: float, absorbed: int) -> None:
-    """pulse 21: a tuple within bounds triggers no work: no row, no segment; one outside gives
+    """pulse #21: a tuple within bounds triggers no work: no row, no segment; one outside gives
     exactly one new segment, and the violation is counted."""
     rows = [("a", 0.0, 1.0, 0), ("a", 3.0 + off, 1.0, 3 * S)]
     query = play(WITHIN, {"s": table("id x v", *rows, until=30 * S)})
@@ -624,7 +624,7 @@ def uniform(points: int = 400, step: int = 50 * MS) -> list[tuple[object, ...]]:
 
 @pytest.mark.parametrize("aggregate", ["avg", "min", "max"])
 def test_pulse_22_windows_against_the_discrete_query(aggregate: str) -> None:
-    """pulse 22: with uniformly spaced tuples, at all window closings, the difference from the
+    """pulse #22: with uniformly spaced tuples, at all window closings, the difference from the
     discrete query is within the bound. Values that are held between tuples (`x = x`) and windows
     of a whole number of steps have no discretisation term."""
     bound, rows = 0.75, uniform()
@@ -641,7 +641,7 @@ def test_pulse_22_windows_against_the_discrete_query(aggregate: str) -> None:
 
 
 def test_pulse_22_sums_after_division_by_the_rate() -> None:
-    """pulse 22, 5.5: the integral equals a sum of tuples times the step. X6: over w = 2 s a bound
+    """pulse #22, 5.5: the integral equals a sum of tuples times the step. X6: over w = 2 s a bound
     of 1 on the integral allows 0.5 on x, not 1."""
     rows = uniform()
     data = {"s": table("id x", *rows, until=25 * S)}
@@ -657,7 +657,7 @@ def test_pulse_22_sums_after_division_by_the_rate() -> None:
 
 
 def test_pulse_22_a_linear_map() -> None:
-    """pulse 22 and 7.4: the bound of a linear map is shared by |a_i|: 2x within 1 is x within
+    """pulse #22 and 7.4: the bound of a linear map is shared by |a_i|: 2x within 1 is x within
     0.5."""
     rows = uniform(200)
     data = {"s": table("id x", *rows, until=25 * S)}

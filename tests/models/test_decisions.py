@@ -637,8 +637,8 @@ def test_a_window_that_slides_ends_before_its_boundary(aggregate: str, at_4: flo
 
 
 def test_a_mean_that_is_a_polynomial_has_its_coefficients() -> None:
-    """17.2: `__model` holds start and the ascending coefficients of the column: pulse 13's t - 1 on
-    [2,10) is [1, 1] from 2 on. (Of means that are no polynomial, as where a window is covered in
+    """17.2: `__model` holds start and the ascending coefficients of the column: pulse #13's t - 1
+    on [2,10) is [1, 1] from 2 on. (Of means that are no polynomial, as where a window is covered in
     part, the notes do not say what it holds.)"""
     data = lines(("a", 0.0, 1.0, 0))
     rows = result(f"SELECT avg(x) AS m FROM s [RANGE 2 SECONDS] {LINE} FOR 10 SECONDS", data)

@@ -75,7 +75,7 @@ def test_logic_has_three_values() -> None:
 
 
 def test_a_join_pairs_what_is_alive() -> None:
-    """pulse 8 by brute force."""
+    """pulse #8 by brute force."""
     a = Modeled("a", "a", LINE, 10 * S).segments([row("a", 10.0, 2.0, 0)])
     terms = {"y": (("c0", Fraction(1)), ("c1", ONE), ("c2", ONE))}
     b = Modeled("b", "b", terms, 10 * S).segments([row("b", 0.0, 1.0, 0, c2=1.0)])

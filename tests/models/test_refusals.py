@@ -53,7 +53,7 @@ PLANE = "MODEL (x = x + v*t, y = y + v*t)"
     "model",
     [
         "MODEL (x = x + v*t^9)",  # 17.12: polynomials to degree 8
-        "MODEL (x = x + v*t^-1)",  # pulse 3
+        "MODEL (x = x + v*t^-1)",  # pulse #3
         "MODEL (x = x + v*t^0.5)",
         "MODEL (x = x + v*t^1.5)",
         "MODEL (x = x/t)",  # section 2: division by a polynomial
