@@ -32,7 +32,7 @@ class Formula:
     polynomial: exp.Expr
 
     def text(self, writer: WindowWriter) -> str:
-        return f"{self.attribute} = {writer.expression(self.polynomial)}"
+        return f"{writer.name(self.attribute)} = {writer.expression(self.polynomial)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,8 @@ class Fit:
 
     def text(self, writer: WindowWriter) -> str:
         percent = "%" if self.relative else ""
-        text = f"FIT {self.attribute} DEGREE {self.degree} WITHIN {self.within!r}{percent}"
+        name = writer.name(self.attribute)
+        text = f"FIT {name} DEGREE {self.degree} WITHIN {self.within!r}{percent}"
         return text if self.every is None else f"{text} EVERY {writer.duration(self.every)}"
 
 
