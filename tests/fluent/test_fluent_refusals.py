@@ -161,7 +161,7 @@ REFUSED: list[tuple[type[ThalwegError], Callable[[Runner], Any], str]] = [
     (UnboundedState, lambda r: r["trades"].join("quotes", "sym").select("bid").query(), "[RANGE"),
     (UnknownName, lambda r: r["trades"].filter(col("pric") > 1).query(), "did you mean price?"),
     (NotAvailableYet,
-     lambda r: r["trades"].filter("sym IN (SELECT sym FROM busy QOS (LATENCY (1: 1)))").sql(),
+     lambda r: r["trades"].filter("sym IN (SELECT sym FROM busy QOS (LATENCY (0:1, 1:0)))").sql(),
      "engine.query(text)"),
     (NotAvailableYet, lambda r: r["trades"].agg("avg(price) WITHIN (5%)").sql(),
      "engine.query(text)"),

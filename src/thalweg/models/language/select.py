@@ -131,6 +131,13 @@ class _Select:
         """The spans ahead in which the conditions hold."""
         sources = [n for n in walk(body) if isinstance(n, (Modeled, FitModel))]
         key = tuple(k for source in sources for k in source.key)
+        if not key:
+            self.fail(
+                BindError(
+                    "segments that a view keeps lie in the past: there is nothing to predict",
+                    remedy="read the stream itself, with MODEL",
+                )
+            )
         endings = tuple(e for source in sources for e in _endings(source))
         condition = sure = None
         if modeled and self.contract is not None:
@@ -310,7 +317,10 @@ class _Select:
 
     def _refuse_unsolvable(self, expr: Expr, node: exp.Expr) -> None:
         try:
-            degrees(without_root(expr, self._known)[0], self._known)
+            inner, is_root = without_root(expr, self._known)
+            degree, _ = degrees(inner, self._known)
+            if is_root and degree > 2:
+                raise NotSolvable(f"{expr} is the root of a polynomial of degree {degree}", SAMPLED)
         except NotSolvable as error:
             self.fail(BindError(str(error), remedy=error.remedy), node)
 

@@ -154,6 +154,10 @@ class ModeledRelation(Relation):
     def only_grows(self) -> bool:
         return False
 
+    @property
+    def lasts(self) -> int:
+        return self.horizon or 0
+
     def needs(self) -> tuple[Need, ...]:
         return (Need(Together.KEYS, frozenset(self.key)),)
 

@@ -67,6 +67,10 @@ class WindowedExtremes(Relation):
     def only_grows(self) -> bool:
         return False
 
+    @property
+    def lasts(self) -> int:
+        return self.window
+
     def needs(self) -> tuple[Need, ...]:
         return (Need(Together.CONTENT),)
 

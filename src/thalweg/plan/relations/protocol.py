@@ -85,6 +85,11 @@ class Relation(ABC):
         return 1
 
     @property
+    def lasts(self) -> int:
+        """For how long time alone goes on changing its rows after the last change below."""
+        return 0
+
+    @property
     def has_keys(self) -> bool:
         """Whether its state is by key, so that it may be without rows."""
         return True
