@@ -40,6 +40,23 @@ def test_the_guide_runs_as_printed(tmp_path: Path) -> None:
     assert "blocks of" in done.stdout
 
 
+@pytest.mark.parametrize("page", ["models.md"])
+def test_pages_without_spark_run_as_printed(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In an empty folder; all that they need is installed with Thalweg."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TRACKS", raising=False)
+    run = PageRun({"__name__": "__main__"})
+    run.run((DOCS / page).read_text("utf-8"))
+    assert run.count > 40
+    pictures = sorted(DOCS.glob("images/models_*.svg"))
+    assert len(pictures) == len(sorted(tmp_path.glob("*.svg")))
+    for picture in pictures:  # docs/make_models_pictures.py
+        made = tmp_path / picture.name.removeprefix("models_")
+        compare(picture.read_text("utf-8"), made.read_text("utf-8"), like=True)
+
+
 def _write_files(folder: Path) -> None:
     """The files that the language page reads; half of the rows lie before noon."""
     seconds = [NOON + 4 * (i - 3) for i in range(len(SYMS))]
@@ -82,7 +99,7 @@ def test_the_language_page_runs_as_printed(spark: Any, tmp_path: Path) -> None:
 
 def test_what_is_not_run_is_on_a_page() -> None:
     """The table of exceptions has no entry that nothing needs, and each has its reason."""
-    blocks = [b for page in ("guide.md", "language.md") for b in _blocks(page)]
+    blocks = [b for page in ("guide.md", "language.md", "models.md") for b in _blocks(page)]
     for what, why in LEFT_OUT.items():
         assert why
         assert any(what in b.text for b in blocks), f"{what} is on no page"
