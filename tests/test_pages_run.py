@@ -63,9 +63,11 @@ def _write_files(folder: Path) -> None:
     ts = pa.array([s * 1_000_000 for s in seconds], pa.timestamp("us", "UTC"))
     prices = [120.0, 90.0, 11.25, 101.5, 99.0, 300.0, 310.0]
     trades = {"sym": SYMS, "price": prices, "qty": [90, 5, 0, 40, 7, 3, 2], "ts": ts}
-    for name in ("trades", "quotes", "regions"):
+    cars = {"id": ["AAA", "BBB"], "x": [0.0, 90.0], "y": [0.0, 1.0], "v": [9.0, 2.0], "ts": ts[:2]}
+    for name in ("trades", "quotes", "regions", "cars"):
         (folder / name).mkdir(parents=True)
     pq.write_table(pa.table(trades), folder / "trades" / "1.parquet")
+    pq.write_table(pa.table(cars), folder / "cars" / "1.parquet")
     pq.write_table(pa.table({"region": ["north"]}), folder / "regions" / "1.parquet")
     (folder / "companies.csv").write_text("sym,sector\nAAA,tech\nBBB,food\n")
     stamps = [f"2026-01-01T{s // 3600 % 24:02}:{s // 60 % 60:02}:{s % 60:02}Z" for s in seconds]

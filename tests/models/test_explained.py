@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from thalweg.errors import BindError, ParseError
+from thalweg.errors import BindError, NotAvailableYet, ParseError
 from thalweg.testing.runner import Runner
 
 
@@ -94,6 +94,28 @@ def test_models_of_a_view_are_bounded(home: Runner) -> None:
     model = "MODEL (x = x + v*t) FOR 10 SECONDS"
     text = f"SELECT a.id FROM fast a {model}, fast b {model} WHERE a.id < b.id AND a.x < b.x"
     assert "state: bounded (a: a segment of each id; b: a segment" in home.explain(text)
+
+
+def test_predictions_know_the_keys_of_their_own_sources_alone(home: Runner) -> None:
+    text = f"SELECT c.x FROM (SELECT x {LINE}) c WHERE c.x > 3 WITH (release = 'eager')"
+    with pytest.raises(NotAvailableYet, match="in the FROM of this SELECT"):
+        home.explain(text)
+
+
+def test_a_subquery_keeps_columns_that_the_select_around_it_reads(home: Runner) -> None:
+    """They are narrowed to what is read by the subquery, not by those around it."""
+    text = (
+        "SELECT RSTREAM c.id, c.y, d.x FROM (SELECT id, x, y FROM cars MODEL (x = x)) c, "
+        "cars d MODEL (x = x) WHERE c.id = d.id AND c.x >= d.x AND c.y > 0 SAMPLE EVERY 1 SECOND"
+    )
+    made = Runner()
+    ts = pa.array([0, 1_000_000], pa.timestamp("us", "UTC"))
+    made.stream(
+        "cars", pa.table({"id": [1, 2], "x": [5.0, 6.0], "y": [0.0, 1.0], "ts": ts}), key=["id"]
+    )
+    query = made.query(text)
+    made.run()
+    assert query.results().select(["id", "y", "x"]).to_pylist() == [{"id": 2, "y": 1.0, "x": 6.0}]
 
 
 @pytest.mark.parametrize(

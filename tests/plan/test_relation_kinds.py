@@ -47,7 +47,9 @@ IN_BLOCKS = {"Scan", "Window", "Filter", "Join", "Project", "Aggregate", "Emit"}
 def made() -> Runner:
     runner = Runner()
     stamps = pa.array(np.arange(40) * 1_000_000, pa.timestamp("us", "UTC"))
-    runner.stream("s", pa.table({"k": [i % 3 for i in range(40)], "v": range(40), "ts": stamps}), key=["k"])
+    runner.stream(
+        "s", pa.table({"k": [i % 3 for i in range(40)], "v": range(40), "ts": stamps}), key=["k"]
+    )
     return runner
 
 

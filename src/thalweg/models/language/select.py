@@ -130,6 +130,14 @@ class _Select:
     def _predicted(self, modeled: list[tuple[Expr, exp.Expr]], body: Node) -> Node:
         """The spans ahead in which the conditions hold."""
         sources = [n for n in walk(body) if isinstance(n, (Modeled, FitModel))]
+        if not all(any(s is m for m in self.parts.items.members) for s in sources):
+            self.fail(
+                NotAvailableYet(
+                    "predictions over models of a subquery are not available yet",
+                    remedy="write MODEL in the FROM of this SELECT, over the stream or over a view "
+                    "without models",
+                )
+            )
         key = tuple(k for source in sources for k in source.key)
         if not key:
             self.fail(
