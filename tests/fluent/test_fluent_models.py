@@ -43,7 +43,8 @@ def test_several_columns_are_fitted_together(home: Runner) -> None:
         home,
         built.select("x", "y", "v").with_options(fit="least squares"),
         "SELECT x, y, v FROM cars MODEL (FIT x DEGREE 1 WITHIN 0.5 EVERY 1 MINUTE, "
-        "FIT y DEGREE 0 WITHIN 1%, FIT v DEGREE 2 WITHIN 2%) FOR 1 MINUTE WITH (fit = 'least squares')",
+        "FIT y DEGREE 0 WITHIN 1%, FIT v DEGREE 2 WITHIN 2%) FOR 1 MINUTE "
+        "WITH (fit = 'least squares')",
     )
 
 
