@@ -39,7 +39,7 @@ from thalweg.models.language.grouped_select import GroupedSelect
 from thalweg.models.language.sample_clause import SampleClause
 from thalweg.models.language.windows import slides_of, windows_of
 from thalweg.models.relations.fitted import FitModel, FittedAttribute
-from thalweg.models.relations.mapped import Map
+from thalweg.models.relations.mapped import Map, is_instant
 from thalweg.models.relations.modeled import Modeled
 from thalweg.models.relations.predicted import FROM, VALIDITY, Ending, Predict
 from thalweg.models.relations.sampled import Evaluate, Sample
@@ -47,9 +47,9 @@ from thalweg.models.relations.shown import Show
 from thalweg.models.relations.solved import MAYBE, Solve
 from thalweg.plan import functions
 from thalweg.plan.expr import Expr, Literal, columns_of
-from thalweg.plan.logical import EmitKind, Named, Node, Project, Window, transform, walk
+from thalweg.plan.logical import EmitKind, Named, Node, Project, Window, walk
 from thalweg.plan.types import BOOLEAN
-from thalweg.windows.range import NOW
+from thalweg.windows.range import NOW, RangeWindow
 
 
 class ModelSelect:
@@ -89,6 +89,10 @@ class _Select:
         if clause is not None:
             self.contract = contract_of(clause, self.parts.items, self.scope, selected)
         plain, modeled = self._conditions()
+        exprs = [e for _, e, _ in selected] + list(grouped.read()) + [e for e, _ in modeled]
+        read = self._read(exprs, plain)
+        members = self.parts.items.members
+        members[:] = [self._narrowed(m, read) for m in members]
         body = filtered(self.parts.items, self.scope, self.parts.bind, plain)
         options = query_options(self.parts.query, self.parts.text)
         if options.release == "eager":
@@ -97,9 +101,6 @@ class _Select:
             body = self._solved(
                 modeled, body, marks_points=self._samples_rows and not grouped.applies
             )
-        exprs = [e for _, e, _ in selected] + list(grouped.read())
-        read = self._read(exprs, plain, body)
-        body = transform(body, lambda n: self._narrowed(n, read))
         if grouped.applies:
             groups = grouped.groups(body)
             self.made, selected, body = groups.curves, groups.selected, groups.node
@@ -179,7 +180,8 @@ class _Select:
         plain: list[exp.Expr] = []
         solved: list[tuple[Expr, exp.Expr]] = []
         for node in written:
-            if "query" in node.meta or any("query" in n.meta for n in node.walk()):
+            if any("query" in n.meta for n in node.walk()):
+                self._refuse_membership(node)
                 plain.append(node)
                 continue
             bound = self.scope.condition(node)
@@ -189,17 +191,24 @@ class _Select:
                 plain.append(node)
         return tuple(plain), solved
 
+    def _refuse_membership(self, node: exp.Expr) -> None:
+        for operand in _operands(node):
+            if varies(self.scope.bind(operand), self._known):
+                self.fail(
+                    BindError("IN (SELECT ...) of a modeled column is not solved", remedy=SAMPLED),
+                    node,
+                )
+
     @property
     def _known(self) -> dict[str, Curve]:
         return dict(self.curves)
 
-    def _read(self, exprs: list[Expr], plain: tuple[exp.Expr, ...], body: Node) -> frozenset[str]:
-        """The columns without a model that the query reads."""
-        exprs = exprs + [self.scope.condition(n) for n in plain if "query" not in n.meta]
-        names = {n for e in exprs for n in columns_of(e)}
-        if isinstance(body, (Solve, Predict)):
-            names |= set(body.reads())
-        return frozenset(names)
+    def _read(self, exprs: list[Expr], plain: tuple[exp.Expr, ...]) -> frozenset[str]:
+        """The columns that the query reads."""
+        for node in plain:
+            asked = _operands(node)
+            exprs += [self.scope.bind(o) for o in asked] or [self.scope.condition(node)]
+        return frozenset(name for e in exprs for name in columns_of(e))
 
     def _narrowed(self, node: Node, read: frozenset[str]) -> Node:
         """A modeled source without the columns that nothing reads, and with its bounds."""
@@ -253,7 +262,11 @@ class _Select:
             kind = EmitKind.ISTREAM if kind is EmitKind.RSTREAM else kind
             return Found(Evaluate(body, columns, self.curves), kind, options, into=query.into)
         if kind is EmitKind.RSTREAM:
-            slides = slides_of(windows_of(self.parts.items.sources, self.fail), body)
+            members = self.parts.items.members
+            others = [m.window for m in members if isinstance(m, Window)]
+            beside = [w for w in others if isinstance(w, RangeWindow)]
+            windows = windows_of(self.parts.items.sources, self.fail)
+            slides = slides_of([*windows, *beside], body)
             if slides:
                 sampled = Evaluate(Sample(body, slides), columns, self.curves)
                 return Found(sampled, EmitKind.ISTREAM, options, into=query.into)
@@ -314,7 +327,8 @@ class _Select:
     ) -> Found:
         query, options = self.parts.query, query_options(self.parts.query, self.parts.text)
         for _, expr, node in selected:
-            self._refuse_unsolvable(expr, node)
+            if not is_instant(expr, self._known):
+                self._refuse_unsolvable(expr, node)
         if not any(varies(c.expr, self._known) for c in columns):
             return Found(Project(body, columns), kind, options, into=query.into)
         made = Map(body, columns, self.curves)
@@ -389,3 +403,8 @@ def _endings(source: Modeled | FitModel) -> tuple[Ending, ...]:
     if isinstance(source, FitModel):
         return (Ending(source.start, source.horizon, source.every),)
     return () if source.horizon is None else (Ending(source.start, source.horizon),)
+
+
+def _operands(node: exp.Expr) -> list[exp.Expr]:
+    """What is looked for in subqueries."""
+    return [n.this for n in node.walk() if "query" in n.meta]
