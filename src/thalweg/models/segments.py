@@ -93,3 +93,14 @@ def _bounds(bound: Bound | None, rows: pa.Table, name: str) -> Floats:
         return np.full(rows.num_rows, bound.within)
     found: Floats = np.abs(rows.column(name).to_numpy()) * bound.within / 100
     return found
+
+
+def bounds_of(plan: QueryPlan) -> dict[str, float]:
+    """The bounds in force, by modeled column: absolute, or in percent of each value."""
+    return {
+        f"{a.name} (%)" if a.bound.relative else a.name: a.bound.within
+        for relation in plan.relations
+        if isinstance(relation, (ModeledRelation, Fitted))
+        for a in relation.attributes
+        if a.bound is not None and a.bound.within is not None
+    }

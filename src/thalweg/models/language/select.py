@@ -33,13 +33,14 @@ from thalweg.models.functions.formulas import (
     varies,
     without_root,
 )
+from thalweg.models.language.cases import mapped
 from thalweg.models.language.contract import Contract, contract_of
 from thalweg.models.language.error_clause import ErrorClause
 from thalweg.models.language.grouped_select import GroupedSelect
 from thalweg.models.language.sample_clause import SampleClause
 from thalweg.models.language.windows import slides_of, windows_of
 from thalweg.models.relations.fitted import FitModel, FittedAttribute
-from thalweg.models.relations.mapped import Map, is_instant
+from thalweg.models.relations.mapped import is_instant
 from thalweg.models.relations.modeled import Modeled
 from thalweg.models.relations.predicted import FROM, VALIDITY, Ending, Predict
 from thalweg.models.relations.sampled import Evaluate, Sample
@@ -87,8 +88,18 @@ class _Select:
             self._refuse_beside_groups()
         clause = next((c for c in self.parts.query.clauses if isinstance(c, ErrorClause)), None)
         if clause is not None:
-            self.contract = contract_of(clause, self.parts.items, self.scope, selected)
+            integral = grouped.integral_factor if grouped.applies else None
+            self.contract = contract_of(clause, self.parts.items, self.scope, selected, integral)
+            grouped.contract = self.contract
         plain, modeled = self._conditions()
+        if grouped.applies and clause is not None and modeled:
+            self.fail(
+                BindError(
+                    "with ERROR it is not known which instants a condition leaves to aggregate",
+                    remedy="leave ERROR out, or aggregate without a condition on modeled columns",
+                ),
+                modeled[0][1],
+            )
         exprs = [e for _, e, _ in selected] + list(grouped.read()) + [e for e, _ in modeled]
         read = self._read(exprs, plain)
         members = self.parts.items.members
@@ -331,10 +342,10 @@ class _Select:
                 self._refuse_unsolvable(expr, node)
         if not any(varies(c.expr, self._known) for c in columns):
             return Found(Project(body, columns), kind, options, into=query.into)
-        made = Map(body, columns, self.curves)
+        made, curves = mapped(body, columns, self.curves)
         return Found(
-            made, kind, options, into=query.into, curves=made.made,
-            finish=lambda node: Show(node, made.made),
+            made, kind, options, into=query.into, curves=curves,
+            finish=lambda node: Show(node, curves),
         )  # fmt: skip
 
     def _refuse_unsolvable(self, expr: Expr, node: exp.Expr) -> None:
@@ -349,15 +360,6 @@ class _Select:
     # -- what does not go together with models ---------------------------------------------------
 
     def _refuse_beside_groups(self) -> None:
-        if self.parts.query.clauses and any(
-            isinstance(c, ErrorClause) for c in self.parts.query.clauses
-        ):
-            self.fail(
-                NotAvailableYet(
-                    "ERROR beside aggregates is not available yet",
-                    remedy="leave ERROR out, or state it in a query without aggregates",
-                )
-            )
         if query_options(self.parts.query, self.parts.text).release == "eager":
             self.fail(
                 NotAvailableYet(
