@@ -223,10 +223,8 @@ class _Select:
 
     def _narrowed(self, node: Node, read: frozenset[str]) -> Node:
         """A modeled source without the columns that nothing reads, and with its bounds."""
-        if not isinstance(node, (Modeled, FitModel)) or not any(
-            node is member for member in self.parts.items.members
-        ):
-            return node  # those of subqueries are known to these alone
+        if not isinstance(node, (Modeled, FitModel)):
+            return node
         plain = tuple(f for f in node.plain if f.name in read or f.name in node.key)
         if isinstance(node, FitModel):
             return replace(node, plain=plain, attributes=self._chosen_fits(node))
