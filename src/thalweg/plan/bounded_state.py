@@ -49,7 +49,7 @@ def _endless(node: Node) -> list[str]:
     """Names of the streams whose rows never leave this relation."""
     if isinstance(node, Window):
         return [_name(node)] if node.window.grows else []
-    if node.bounded_by is not None or (isinstance(node, Aggregate) and not node.keys):
+    if node.bounded_by() is not None or (isinstance(node, Aggregate) and not node.keys):
         return []  # one row, or one per key
     return list(dict.fromkeys(name for child in node.inputs for name in _endless(child)))
 
@@ -61,8 +61,9 @@ def _name(window: Window) -> str:
 
 
 def _bounds(node: Node) -> Iterator[str]:
-    if node.bounded_by is not None:
-        yield node.bounded_by
+    bound = node.bounded_by()
+    if bound is not None:
+        yield bound
         return
     if isinstance(node, Window):
         yield _bound(node)

@@ -86,9 +86,8 @@ class Node:
         """The state that it would have to keep for ever over streams that grow without end."""
         return []
 
-    @property
     def bounded_by(self) -> str | None:
-        """What bounds its rows, although those of its inputs may never leave."""
+        """What bounds its rows, although those of its inputs may never leave; None: nothing."""
         return None
 
     def recorded(self) -> Node | None:

@@ -110,6 +110,10 @@ def condition_of(
     if name in ("and", "or"):
         parts = tuple(condition_of(a, curves, negated, compare) for a in expr.args)
         return Every(parts) if (name == "and") != negated else Some(parts)
+    if name in NEGATED and expr.args[0].type == BOOLEAN:
+        raise NotSolvable(
+            f"{expr} compares conditions over a modeled column", "write them with AND, OR and NOT"
+        )
     if name in NEGATED:
         operator = NEGATED[name] if negated else name
         if compare is not None:

@@ -113,7 +113,6 @@ class FitModel(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
-    @property
     def bounded_by(self) -> str | None:
         return f"{self.alias}: a segment of each {bare_names(self.alias, self.key)}"
 

@@ -94,7 +94,6 @@ class Modeled(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
-    @property
     def bounded_by(self) -> str | None:
         return f"{self.alias}: a segment of each {bare_names(self.alias, self.key)}"
 

@@ -53,7 +53,6 @@ class Restore(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
-    @property
     def bounded_by(self) -> str | None:
         return f"{self.columns[0].name.split('.', 1)[0]}: the segments that are there at an instant"
 
