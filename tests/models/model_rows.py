@@ -88,10 +88,11 @@ def _valued(row: dict[str, Any], ts: int) -> dict[str, Any]:
     for name, value in row.items():
         if name in ("__ts", "__sign", "__model"):
             continue
-        if name in model and model[name] is not None:
+        if model.get(f"{name}_divisor") is not None:
+            value = np.polynomial.polynomial.polyval(seconds, model[f"{name}_numerator"])
+            value /= np.polynomial.polynomial.polyval(seconds, model[f"{name}_divisor"])
+        elif model.get(name) is not None:
             value = np.polynomial.polynomial.polyval(seconds, model[name])
-            if f"{name}_divisor" in model:
-                value /= np.polynomial.polynomial.polyval(seconds, model[f"{name}_divisor"])
         found[name] = value
     return found
 

@@ -189,7 +189,7 @@ def test_what_is_not_aggregated_is_refused(what: str, message: str, remedy: str)
         ("SELECT g FROM s MODEL (x = x) GROUP BY g", "without an aggregate"),
         ("SELECT k, sum(x) AS s FROM s MODEL (x = x) GROUP BY g", "neither aggregated"),
         ("SELECT g, sum(x) AS s FROM s MODEL (x = x) GROUP BY ROLLUP (g)", "ROLLUP"),
-        ("SELECT sum(x) AS s FROM s MODEL (x = x) ERROR s WITHIN 1", "ERROR beside"),
+        ("SELECT sum(x) AS s FROM s MODEL (x = x) ERROR s WITHIN 1", "over several keys"),
         ("SELECT sum(x) AS s FROM s MODEL (x = x) WITH (release = 'eager')", "predictions of"),
         ("SELECT sum(o.x) AS s FROM s [NOW] t JOIN s o MODEL (x = x) ON t.k = o.k", "single"),
         ("SELECT integral(v) AS i FROM s [RANGE 1 SECOND]", "functions of time"),

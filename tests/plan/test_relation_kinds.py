@@ -38,6 +38,9 @@ EXAMPLES = {
     "Enveloped": "SELECT max(x) AS most FROM s MODEL (x = v * t)",
     "WindowedExtremes": "SELECT k, min(x) AS least FROM s [RANGE 9 SECONDS] MODEL (x = v * t) "
     "GROUP BY k",
+    "Delayed": "SELECT RSTREAM max(x) AS most FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS] "
+    "MODEL (x = v * t)",
+    "Restored": "SELECT k, x FROM kept WHERE x > 4",
     "Combined": "SELECT k, max(x) - min(x) AS spread FROM s MODEL (x = v * t) GROUP BY k",
 }
 IN_BLOCKS = {"Scan", "Window", "Filter", "Join", "Project", "Aggregate", "Emit"}
@@ -50,6 +53,7 @@ def made() -> Runner:
     runner.stream(
         "s", pa.table({"k": [i % 3 for i in range(40)], "v": range(40), "ts": stamps}), key=["k"]
     )
+    runner.sql("CREATE VIEW kept RETAIN 1 DAY AS SELECT k, x FROM s MODEL (x = v * t)")
     return runner
 
 

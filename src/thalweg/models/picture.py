@@ -16,8 +16,7 @@ import pyarrow.compute as pc
 from thalweg.errors import ConfigError, ThalwegError, did_you_mean
 from thalweg.instants import Ints
 from thalweg.models.polynomials import Floats, offset, value
-from thalweg.models.relations.fitted import Fitted
-from thalweg.models.relations.modeled import ModeledRelation
+from thalweg.models.segments import SegmentSource, sources_of
 from thalweg.plan.physical import QueryPlan
 from thalweg.store.packs import TIME
 
@@ -71,7 +70,7 @@ def picture_of(
     name: str, plan: QueryPlan, segments: pa.Table, kept: Kept, column: str | None
 ) -> Picture:
     """The segments of one modeled column of a query, at most of so many keys."""
-    sources = [r for r in plan.relations if isinstance(r, (ModeledRelation, Fitted))]
+    sources = [source for _, source in sources_of(plan)]
     if not sources:
         raise ConfigError(
             f"query {name} reads no source with MODEL", remedy="plot a query over models"
@@ -91,9 +90,7 @@ def picture_of(
     return Picture(_drawn(f"{name}: {shown}", bare, lines))
 
 
-def _chosen(
-    sources: Sequence[ModeledRelation | Fitted], column: str | None
-) -> tuple[ModeledRelation | Fitted, str]:
+def _chosen(sources: Sequence[SegmentSource], column: str | None) -> tuple[SegmentSource, str]:
     """The modeled column of this name, with or without its source's."""
     found = {a.name: s for s in sources for a in s.attributes}
     wanted = next(iter(found)) if column is None else column
@@ -138,7 +135,7 @@ def _micros(instant: datetime) -> int:
     return int(pa.scalar(instant, pa.timestamp("us", "UTC")).value)
 
 
-def _rows(source: ModeledRelation | Fitted, column: str, kept: Kept) -> pa.Table | None:
+def _rows(source: SegmentSource, column: str, kept: Kept) -> pa.Table | None:
     """The tuples that the stream still has, where the column is one of it."""
     if not source.leaf.is_stored:
         return None

@@ -50,7 +50,7 @@ from thalweg.plan import functions
 from thalweg.plan.expr import Expr, Literal, columns_of
 from thalweg.plan.logical import EmitKind, Named, Node, Project, Window, walk
 from thalweg.plan.types import BOOLEAN
-from thalweg.windows.range import NOW, RangeWindow
+from thalweg.windows.range import NOW
 
 
 class ModelSelect:
@@ -271,11 +271,8 @@ class _Select:
             kind = EmitKind.ISTREAM if kind is EmitKind.RSTREAM else kind
             return Found(Evaluate(body, columns, self.curves), kind, options, into=query.into)
         if kind is EmitKind.RSTREAM:
-            members = self.parts.items.members
-            others = [m.window for m in members if isinstance(m, Window)]
-            beside = [w for w in others if isinstance(w, RangeWindow)]
             windows = windows_of(self.parts.items.sources, self.fail)
-            slides = slides_of([*windows, *beside], body)
+            slides = slides_of(windows, self.parts.items.members, body)
             if slides:
                 sampled = Evaluate(Sample(body, slides), columns, self.curves)
                 return Found(sampled, EmitKind.ISTREAM, options, into=query.into)
