@@ -87,7 +87,7 @@ class Node:
         return []
 
     def bounded_by(self) -> str | None:
-        """What bounds the state of a node that is a source of its own kind."""
+        """What bounds its rows, although those of its inputs may never leave; None: nothing."""
         return None
 
     def recorded(self) -> Node | None:

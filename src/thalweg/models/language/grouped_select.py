@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from thalweg.errors import BindError, ThalwegError
-from thalweg.lang.binding.conditions import bound_predicates
+from thalweg.lang.binding.conditions import bound_predicates, written_condition
 from thalweg.lang.binding.group_by import Item, Keys, Lift, aggregates_in
 from thalweg.lang.binding.own_select import SelectParts
 from thalweg.lang.binding.scope import Scope
@@ -142,7 +142,7 @@ class GroupedSelect:
     def _solved(self, node: Node, exprs: list[Expr], curves: Curves, *, marks_points: bool) -> Node:
         if self.contract is None:
             whole = self._condition(exprs, curves, condition_of)
-            return Solve(node, whole, curves, marks_points=marks_points)
+            return Solve(node, whole, curves, marks_points=marks_points, text=self._having())
         errors = self._errors(self.contract.errors)
         return Solve(
             node,
@@ -150,7 +150,13 @@ class GroupedSelect:
             curves,
             self._condition(exprs, curves, lambda e, c: certain(e, c, errors)),
             marks_points,
+            self._having(),
         )
+
+    def _having(self) -> str:
+        """HAVING as it is written."""
+        having = self.parts.query.having
+        return "" if having is None else written_condition(having)
 
     def _errors(self, errors: Errors) -> dict[str, Expr]:
         """How far aggregates may be from those over the true values."""

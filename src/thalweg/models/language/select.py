@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from thalweg.errors import BindError, NotAvailableYet, ThalwegError
 from thalweg.lang.binding.bound_parts import Found, Items
-from thalweg.lang.binding.conditions import conjuncts_of
+from thalweg.lang.binding.conditions import conjuncts_of, written_condition
 from thalweg.lang.binding.group_by import Item
 from thalweg.lang.binding.in_subqueries import filtered
 from thalweg.lang.binding.own_select import SelectParts
@@ -21,6 +21,7 @@ from thalweg.lang.binding.query_options import query_options
 from thalweg.lang.binding.scope import Scope
 from thalweg.lang.binding.select_items import selected_items
 from thalweg.lang.syntax import exp
+from thalweg.models.fitting.contract import METHODS
 from thalweg.models.functions.conditions import Condition, Every, condition_of
 from thalweg.models.functions.curve import Curve, Curves
 from thalweg.models.functions.error_bounds import certain, possible
@@ -38,7 +39,7 @@ from thalweg.models.language.error_clause import ErrorClause
 from thalweg.models.language.grouped_select import GroupedSelect
 from thalweg.models.language.sample_clause import SampleClause
 from thalweg.models.language.windows import slides_of, windows_of
-from thalweg.models.relations.fitted import FitModel
+from thalweg.models.relations.fitted import FitModel, FittedAttribute
 from thalweg.models.relations.mapped import is_instant
 from thalweg.models.relations.modeled import Modeled
 from thalweg.models.relations.predicted import FROM, VALIDITY, Ending, Predict
@@ -127,7 +128,7 @@ class _Select:
             return body
         if self.contract is None:
             whole = self._all(modeled, condition_of)
-            return Solve(body, whole, self.curves, marks_points=marks_points)
+            return Solve(body, whole, self.curves, marks_points=marks_points, text=_text(modeled))
         errors = self.contract.errors
         return Solve(
             body,
@@ -135,11 +136,20 @@ class _Select:
             self.curves,
             self._all(modeled, lambda e, c: certain(e, c, errors)),
             marks_points,
+            _text(modeled),
         )
 
     def _predicted(self, modeled: list[tuple[Expr, exp.Expr]], body: Node) -> Node:
         """The spans ahead in which the conditions hold."""
         sources = [n for n in walk(body) if isinstance(n, (Modeled, FitModel))]
+        if not all(any(s is m for m in self.parts.items.members) for s in sources):
+            self.fail(
+                NotAvailableYet(
+                    "predictions over models of a subquery are not available yet",
+                    remedy="write MODEL in the FROM of this SELECT, over the stream or over a view "
+                    "without models",
+                )
+            )
         key = tuple(k for source in sources for k in source.key)
         if not key:
             self.fail(
@@ -156,7 +166,7 @@ class _Select:
             sure = self._all(modeled, lambda e, c: certain(e, c, errors))
         elif modeled:
             condition = self._all(modeled, condition_of)
-        return Predict(body, condition, self.curves, key, endings, sure)
+        return Predict(body, condition, self.curves, key, endings, sure, _text(modeled))
 
     def _all(
         self,
@@ -216,11 +226,30 @@ class _Select:
         if not isinstance(node, (Modeled, FitModel)):
             return node
         plain = tuple(f for f in node.plain if f.name in read or f.name in node.key)
-        if self.contract is not None and isinstance(node, Modeled):
+        if isinstance(node, FitModel):
+            return replace(node, plain=plain, attributes=self._chosen_fits(node))
+        if self.contract is not None:
             bounds = self.contract.bounds
             attributes = tuple(replace(a, bound=bounds.get(a.name)) for a in node.attributes)
             return replace(node, plain=plain, attributes=attributes)
         return replace(node, plain=plain)
+
+    def _chosen_fits(self, node: FitModel) -> tuple[FittedAttribute, ...]:
+        """Fitted in the way that `WITH (fit = ...)` says."""
+        method = query_options(self.parts.query, self.parts.text).fit
+        if method == "auto":
+            return node.attributes
+        least, most = METHODS[method]
+        for attribute in node.attributes:
+            if not least <= attribute.fit.degree <= most:
+                degrees = f"{least}" if least == most else f"{least} to {most}"
+                self.fail(
+                    BindError(
+                        f"fit = '{method}' is for DEGREE {degrees}, not {attribute.fit.degree}",
+                        remedy="leave fit out: each degree has a way of its own",
+                    )
+                )
+        return tuple(replace(a, fit=replace(a.fit, method=method)) for a in node.attributes)
 
     # -- SELECT --------------------------------------------------------------------------------
 
@@ -359,6 +388,11 @@ class _Select:
         for clause in query.clauses:
             if not isinstance(clause, (SampleClause, ErrorClause)):
                 self.fail(BindError("this clause is not for models", remedy=SAMPLED))
+
+
+def _text(modeled: list[tuple[Expr, exp.Expr]]) -> str:
+    """Conditions as they are written."""
+    return " AND ".join(written_condition(node) for _, node in modeled)
 
 
 def _endings(source: Modeled | FitModel) -> tuple[Ending, ...]:

@@ -117,7 +117,7 @@ class Enveloped(Relation):
     def explained(self, show: Describer) -> list[str]:
         which = "largest" if self.upper else "smallest"
         return [
-            f"  {self.result.coefficients[0]}: the {which} of {show.inputs(self.inputs)}"
+            f"  {self.result.coefficients[0]}: the {which} value of {show.inputs(self.inputs)}"
             f"{by_words(self.keys)}, at each instant"
         ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -98,8 +98,16 @@ class Mapped(Relation):
         )
 
     def explained(self, show: Describer) -> list[str]:
-        columns = ", ".join(f"{c.name} = {c.expr}" for c in self.columns)
-        return [f"  {columns} of {show.inputs(self.inputs)}, as functions of time"]
+        return [f"  {named(self.columns)} of {show.inputs(self.inputs)}, as functions of time"]
+
+
+def named(columns: Iterable[Named]) -> str:
+    """The columns of SELECT, with what they are made of where that is more than their name."""
+    texts = ((c.name, str(c.expr)) for c in columns)
+    return ", ".join(
+        name if text in (name, f"{text.split('.', 1)[0]}.{name}") else f"{name} = {text}"
+        for name, text in texts
+    )
 
 
 @lowers(Map)

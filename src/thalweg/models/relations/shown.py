@@ -84,7 +84,10 @@ class Shown(Relation):
 
     def explained(self, show: Describer) -> list[str]:
         names = ", ".join(name for name, _ in self.curves)
-        return [f"  {show.inputs(self.inputs)}, with {names} at the start of each row"]
+        return [
+            f"  segments of {show.inputs(self.inputs)} as rows",
+            f"    {names}: the value where the row begins; {MODEL}: the start and the coefficients",
+        ]
 
 
 @lowers(Show)

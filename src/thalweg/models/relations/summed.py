@@ -154,8 +154,14 @@ class Summed(Relation):
         ]
 
     def _words(self, total: Total) -> str:
-        words = {"mean": "the integral by the time covered", "avg": "the sum by the rows there"}
-        return f"{total.name} ({words.get(total.kind, total.kind)})"
+        words = {
+            "mean": "the mean over time: the integral by the time covered",
+            "avg": "the mean of the rows that are there",
+            "sum": "the sum of the rows that are there",
+            "integral": "the integral: the value times seconds",
+            "coverage": "the part of the time for which there is a value",
+        }
+        return f"{total.name} ({words[total.kind]})"
 
 
 @lowers(Sum)

@@ -58,6 +58,8 @@ class Relation(ABC):
     alone."""
     is_netted: ClassVar[bool] = False
     """Whether its changes at an instant never cancel."""
+    called: str | None = None
+    """What EXPLAIN calls the output of a plan that ends in it, if not by the plan's kind."""
 
     @property
     @abstractmethod
