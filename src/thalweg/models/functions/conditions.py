@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from thalweg.columns.vector import Mask
-from thalweg.instants import AFTER_TIME, BEFORE_TIME, Ints
+from thalweg.instants import BEFORE_TIME, Ints
 from thalweg.models.comparisons import solved
 from thalweg.models.functions.formulas import Known, NotSolvable, Rows, degrees, masked, varies
 from thalweg.models.functions.time_functions import TimeFunctions
-from thalweg.models.polynomials import multiplied
-from thalweg.models.spans import Both, Either, Formula, Spans, combined, within
+from thalweg.models.polynomials import Floats, multiplied, offset
+from thalweg.models.spans import Both, Either, Formula, Spans, combined, joined, within
 from thalweg.plan import functions
 from thalweg.plan.expr import Call, Expr, Literal, transform, walk
 from thalweg.plan.types import BOOLEAN, DOUBLE, TIMESTAMP
@@ -262,14 +262,13 @@ def _squared(inner: Expr, operator: str, right: Expr, curves: Known) -> Conditio
 # -- per row ---------------------------------------------------------------------------------------
 
 
-def holding(condition: Condition, rows: Rows, since: Ints) -> tuple[Spans, int]:
-    """The instants from `since` on at which it holds, and how many equations were solved."""
+def holding(condition: Condition, rows: Rows, since: Ints, until: Ints) -> tuple[Spans, int]:
+    """The instants of [since, until) at which it holds, and how many equations were solved."""
     leaves = list(comparisons_in(condition))
-    until = np.full(rows.length, AFTER_TIME, np.int64)
     universe = within(since, until)
-    sets = [_set(leaf, rows, since, until) for leaf in leaves]
+    found = [_set(leaf, rows, since, until) for leaf in leaves]
     numbers = {id(leaf): i for i, leaf in enumerate(leaves)}
-    solves = sum(isinstance(leaf, Compare) for leaf in leaves) * rows.length
+    sets, solves = [spans for spans, _ in found], sum(n for _, n in found)
     return combined(_formula(condition, numbers), sets, universe), solves
 
 
@@ -282,11 +281,14 @@ def _formula(condition: Condition, numbers: dict[int, int]) -> Formula:
     return found
 
 
-def _set(leaf: Compare | Holds | Instant, rows: Rows, since: Ints, until: Ints) -> Spans:
+def _set(
+    leaf: Compare | Holds | Instant, rows: Rows, since: Ints, until: Ints
+) -> tuple[Spans, int]:
+    """When one comparison holds, and how many equations that took."""
     if isinstance(leaf, Holds):
-        return within(since, until, _true(leaf, rows))
+        return within(since, until, _true(leaf, rows)), 0
     if isinstance(leaf, Instant):
-        return _instants(leaf, rows, since, until)
+        return _instants(leaf, rows, since, until), 0
     difference = rows.formula(leaf.left).minus(rows.formula(leaf.right))
     return _solved(difference, leaf.operator, since, until)
 
@@ -316,14 +318,35 @@ def _instants(leaf: Instant, rows: Rows, since: Ints, until: Ints) -> Spans:
     return within(np.maximum(since, low), np.minimum(until, high), usable)
 
 
-def _solved(difference: TimeFunctions, operator: str, since: Ints, until: Ints) -> Spans:
-    """When functions beside zero; the sign of a divisor counts, and where it is zero nothing
-    does."""
+def _solved(
+    difference: TimeFunctions, operator: str, since: Ints, until: Ints
+) -> tuple[Spans, int]:
+    """When functions compare so with zero, and how many equations were solved for that; the sign of
+    a divisor counts, and where it is zero nothing does. Functions that stay on one side of zero
+    throughout, by the size of their terms alone, need no solving."""
     usable = masked(difference.valid, len(difference))
     start = np.where(difference.start == BEFORE_TIME, since, difference.start)
     top = difference.top
     if difference.bottom is not None:
         top = multiplied(top, difference.bottom)
-    rows = np.flatnonzero(usable & np.isfinite(top).all(axis=1))
+    finite = usable & np.isfinite(top).all(axis=1)
+    side = _side_throughout(top, start, since, until)
+    rows = np.flatnonzero(finite & (side == 0))
     found = solved(top[rows], start[rows], since[rows], until[rows], operator)
-    return Spans(rows[found.row], found.start, found.end)
+    open_ = Spans(rows[found.row], found.start, found.end)
+    sides = {"<": (-1,), "<=": (-1,), "=": (), "<>": (-1, 1), ">=": (1,), ">": (1,)}[operator]
+    whole = within(since, until, finite & np.isin(side, sides))
+    both = joined([open_, whole])
+    return both.take(np.argsort(both.row, kind="stable")), len(rows)
+
+
+def _side_throughout(top: Floats, start: Ints, since: Ints, until: Ints) -> Ints:
+    """-1 or 1 where a polynomial is below or above zero in all of [since, until), for its constant
+    term outweighs all others; 0 where that does not follow."""
+    reach = np.maximum(np.abs(offset(start, since)), np.abs(offset(start, until)))
+    others = np.zeros(len(top))
+    with np.errstate(all="ignore"):
+        for i in range(top.shape[1] - 1, 0, -1):
+            others = (others + np.abs(top[:, i])) * reach
+        certain = np.abs(top[:, 0]) > others * (1 + 1e-9)
+    return np.where(certain, np.sign(top[:, 0]), 0).astype(np.int64)

@@ -150,7 +150,7 @@ class GroupedSelect:
             curves,
             self._condition(exprs, curves, lambda e, c: certain(e, c, errors)),
             marks_points,
-            self._having(),
+            text=self._having(),
         )
 
     def _having(self) -> str:

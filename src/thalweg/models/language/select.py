@@ -39,10 +39,11 @@ from thalweg.models.language.error_clause import ErrorClause
 from thalweg.models.language.grouped_select import GroupedSelect
 from thalweg.models.language.sample_clause import SampleClause
 from thalweg.models.language.windows import slides_of, windows_of
+from thalweg.models.relations.endings import Ending
 from thalweg.models.relations.fitted import FitModel, FittedAttribute
 from thalweg.models.relations.mapped import is_instant
 from thalweg.models.relations.modeled import Modeled
-from thalweg.models.relations.predicted import FROM, VALIDITY, Ending, Predict
+from thalweg.models.relations.predicted import FROM, VALIDITY, Predict
 from thalweg.models.relations.sampled import Evaluate, Sample
 from thalweg.models.relations.shown import Show
 from thalweg.models.relations.solved import MAYBE, Solve
@@ -128,7 +129,7 @@ class _Select:
             return body
         if self.contract is None:
             whole = self._all(modeled, condition_of)
-            return Solve(body, whole, self.curves, marks_points=marks_points, text=_text(modeled))
+            return Solve(body, whole, self.curves, None, marks_points, _ends(body), _text(modeled))
         errors = self.contract.errors
         return Solve(
             body,
@@ -136,6 +137,7 @@ class _Select:
             self.curves,
             self._all(modeled, lambda e, c: certain(e, c, errors)),
             marks_points,
+            _ends(body),
             _text(modeled),
         )
 
@@ -393,6 +395,13 @@ class _Select:
 def _text(modeled: list[tuple[Expr, exp.Expr]]) -> str:
     """Conditions as they are written."""
     return " AND ".join(written_condition(node) for _, node in modeled)
+
+
+def _ends(body: Node) -> tuple[Ending, ...]:
+    """When rows of joined sources end by themselves."""
+    shown = {f.name for f in body.schema}
+    sources = [n for n in walk(body) if isinstance(n, (Modeled, FitModel))]
+    return tuple(e for s in sources for e in _endings(s) if e.start in shown)
 
 
 def _endings(source: Modeled | FitModel) -> tuple[Ending, ...]:

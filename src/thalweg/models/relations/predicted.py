@@ -23,6 +23,7 @@ from thalweg.instants import AFTER_TIME, BEFORE_TIME, Ints
 from thalweg.models.functions.conditions import Condition, holding
 from thalweg.models.functions.curve import Curves
 from thalweg.models.functions.formulas import Rows
+from thalweg.models.relations.endings import Ending, ends_of
 from thalweg.models.relations.solved import MAYBE, MAYBE_FIELD, Solve, beginning, parted, unsure
 from thalweg.models.spans import Spans, joined, within
 from thalweg.plan.logical import Field, Node, Schema
@@ -34,21 +35,6 @@ from thalweg.plan.types import BOOLEAN, TIMESTAMP
 FROM, UNTIL = "valid_from", "valid_until"
 VALIDITY = (Field(FROM, TIMESTAMP, True), Field(UNTIL, TIMESTAMP, True))
 IN_FORCE = SlotKind("in_force", SlotRule.NEWEST, "how far predictions go")
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """A segment ends so long after the instant in a column, or, with a grid, after the end of the
-    cell that the instant is in."""
-
-    start: str
-    horizon: int
-    every: int = 0
-
-    def ends(self, starts: Ints) -> Ints:
-        if self.every:
-            starts = (starts // self.every + 1) * self.every
-        return starts + self.horizon
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,19 +145,16 @@ def run_predicted(step: RelationStep, relation: Predicted) -> Changes:
 
 def _ahead(step: RelationStep, relation: Predicted, changes: Changes) -> tuple[Spans, Mask]:
     """Spans of rows that appear, from their instants on, and which of them are not sure."""
-    until = np.full(len(changes), AFTER_TIME, np.int64)
-    for ending in relation.endings:
-        starts = np.asarray(changes.frame.columns[ending.start].data)
-        until = np.minimum(until, ending.ends(starts))
+    until = ends_of(changes.frame, relation.endings)
     if relation.condition is None:
         found = within(changes.ts, until)
         return found, np.zeros(len(found), np.bool_)
     rows = Rows(changes.frame.columns, len(changes), dict(relation.curves), step.ctx.functions)
     since = beginning(rows, changes.ts)
-    spans, equations = holding(relation.condition, rows, since)
+    spans, equations = holding(relation.condition, rows, since, until)
     maybe = np.zeros(len(spans), np.bool_)
     if relation.sure is not None:
-        sure, more = holding(relation.sure, rows, since)
+        sure, more = holding(relation.sure, rows, since, until)
         equations += more
         both = parted(spans, sure, len(changes))
         maybe = np.repeat([False, True], [len(part) for part in both])

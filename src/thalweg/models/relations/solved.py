@@ -21,6 +21,7 @@ from thalweg.instants import AFTER_TIME, BEFORE_TIME, Ints
 from thalweg.models.functions.conditions import Compare, Condition, Holds, comparisons_in, holding
 from thalweg.models.functions.curve import Curves
 from thalweg.models.functions.formulas import Rows
+from thalweg.models.relations.endings import Ending, ends_of
 from thalweg.models.relations.state import DUE, scheduled
 from thalweg.models.spans import Both, Not, Spans, combined, within
 from thalweg.plan.expr import Expr, columns_of
@@ -46,6 +47,7 @@ class Solve(Node):
     curves: Curves
     sure: Condition | None = None
     marks_points: bool = False
+    endings: tuple[Ending, ...] = ()
     text: str = field(compare=False, default="")
 
     @property
@@ -83,6 +85,7 @@ class Solved(Relation):
     curves: Curves = field()
     sure: Condition | None = None
     marks_points: bool = False
+    endings: tuple[Ending, ...] = ()
     text: str = field(compare=False, default="")
     """The condition as it is written."""
 
@@ -114,7 +117,7 @@ def _lower(drafts: Drafts, node: Solve) -> int:
     return drafts.append(
         Solved(
             (below,), node.schema, node.condition, node.curves, node.sure, node.marks_points,
-            node.text,
+            node.endings, node.text,
         )
     )  # fmt: skip
 
@@ -125,12 +128,12 @@ def run_solved(step: RelationStep, relation: Solved) -> Changes:
     found = Changes(empty_frame(relation.schema), changes.ts, changes.signs)
     if len(changes):
         rows = Rows(changes.frame.columns, len(changes), dict(relation.curves), step.ctx.functions)
-        since = beginning(rows, changes.ts)
-        spans, equations = holding(relation.condition, rows, since)
+        since, until = beginning(rows, changes.ts), ends_of(changes.frame, relation.endings)
+        spans, equations = holding(relation.condition, rows, since, until)
         if relation.sure is None:
             found = _within(relation, changes, spans, {})
         else:
-            sure, more = holding(relation.sure, rows, since)
+            sure, more = holding(relation.sure, rows, since, until)
             equations += more
             found = _parted(relation, changes, spans, sure)
         step.ctx.counts["equations solved"] += equations
@@ -160,7 +163,9 @@ def _within(relation: Solved, changes: Changes, spans: Spans, marks: Mapping[str
     found, row = bounded(changes, spans)
     columns = {name: Vector(BOOLEAN, np.full(len(found), mark)) for name, mark in marks.items()}
     if relation.marks_points:
-        columns[POINT] = Vector(BOOLEAN, spans.end[row] - spans.start[row] == 1)
+        cut = ends_of(found.frame, relation.endings)
+        point = (spans.end[row] - spans.start[row] == 1) & (spans.end[row] < cut)
+        columns[POINT] = Vector(BOOLEAN, point)
     return replace(found, frame=found.frame.merged(columns))
 
 
