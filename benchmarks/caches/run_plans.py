@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pyarrow as pa
@@ -55,6 +55,7 @@ class Outcome:
     bytes: int = 0
     switches: list[str] = field(default_factory=list)
     warm: int = 0
+    orders: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def per_row(self) -> float:
@@ -102,6 +103,7 @@ def run(
     found.results = stats["emitted"]
     found.bytes = sum(c["bytes"] for c in stats["adapt"].get("caches", ()))
     found.switches = [str(s) for s in query.plan_log]
+    found.orders = core.plans["q"].blocks[0].orders
     runner.close()
     return found
 
@@ -192,6 +194,39 @@ def prefix_plans(work: Workload) -> list[Planned]:
             for n in range(-1, 3)
         ]
     return found
+
+
+def given_orders(work: Workload, orders: Mapping[int, tuple[int, ...]], quota: int) -> Given:
+    """The source's own problem: caches in pipelines as A-Greedy has ordered them, all sets of which
+    none overlap. `prefix` are those of candidates that keep the prefix invariant there, `wide`
+    those that have others besides, of most windows first, until there are `quota` candidates."""
+    block = _ordered(_plan(work), [orders[leaf] for leaf in sorted(orders)]).blocks[0]
+    prefix = all_spans(block, prefix=True)
+    others = sorted((s for s in all_spans(block) if s not in prefix), key=_width)
+    wide = [*prefix, *others[: max(quota - len(prefix), 0)]]
+    plans = [_given(orders, spans) for spans in _sets(prefix)]
+    return Given(plans, [_given(orders, spans) for spans in _sets(wide)], len(prefix), len(wide))
+
+
+@dataclass(frozen=True)
+class Given:
+    """Plans over pipelines that are given, and how many candidates there are."""
+
+    prefix: list[Planned]
+    wide: list[Planned]
+    prefix_candidates: int
+    candidates: int
+
+
+def _sets(spans: Sequence[Span]) -> list[list[Span]]:
+    sizes = range(len(spans) + 1)
+    found = [list(some) for size in sizes for some in combinations(spans, size)]
+    return [some for some in found if compatible(some)]
+
+
+def _given(orders: Mapping[int, tuple[int, ...]], spans: Sequence[Span]) -> Planned:
+    ordered = [orders[leaf] for leaf in sorted(orders)]
+    return lambda plan: with_spans(_ordered(plan, ordered), 0, spans)
 
 
 def global_plans(work: Workload) -> list[Planned]:

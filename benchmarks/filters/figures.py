@@ -15,6 +15,11 @@ from thalweg.adapt.filters.static import best_order, cost_of
 
 HALF = 0.5
 TIMED_ROWS = 300_000
+POINT = 0.01
+"""A point of the evaluations: what is to be more has to be more by this at least."""
+MIDDLE = "advantage at 0.5 or 0.7 above that at 0.3 and 0.95 by"
+RISES = "advantage rises from factor 1 by"
+FALLS = "advantage falls until all are one group by"
 CLAIMS = {
     "4.11": "A-Greedy above Independent throughout, the gap widens with n",
     "4.12": "advantage largest at intermediate selectivity, small at both ends",
@@ -71,7 +76,7 @@ def figure_4_12(report: Report, rows: int) -> dict[str, float]:
         found = _all(report, case, drops, [1.0] * n, ("a-greedy", "independent"))
         saved[passing] = _saved(found)
     middle = max(saved[0.5], saved[0.7])
-    return {"middle above ends": middle - max(saved[0.95], 0.0)}
+    return {"middle above ends": middle - max(saved[0.3], saved[0.95])}
 
 
 def figure_4_13(report: Report, rows: int) -> dict[str, float]:
@@ -83,10 +88,11 @@ def figure_4_13(report: Report, rows: int) -> dict[str, float]:
             case = f"4.13/14 n = {n}, factor {gamma}"
             drops = drops_of([Phase(rows, (HALF,) * n)], gamma, gamma * 10 + n)
             _optimum(report, case, drops, np.ones(n))
-            found = _all(report, case, drops, [1.0] * n, ("a-greedy", "independent"))
-            saved[gamma] = _saved(found)
-        inside = max(saved[g] for g in saved if 1 < g < n or n == 3)
-        out[f"n = {n}"] = inside - max(saved[1], saved[n] if n > 3 else saved[1])
+            _all(report, case, drops, [1.0] * n, ("a-greedy", "independent"))
+            saved[gamma] = _mean_saved(report, case, n, gamma, rows // 2)
+        inside = max(saved[g] for g in saved if 1 < g < n)
+        out[f"n = {n}"] = inside - saved[1]
+        out[f"n = {n}, all"] = inside - saved[n]
     return out
 
 
@@ -269,6 +275,18 @@ def _all(
         report.row(case, f"thalweg {name}", "cost per tuple, profile included", "probes", value)
     _timed(report, case, drops, costs, names, rate=rate)
     return found
+
+
+def _mean_saved(report: Report, case: str, n: int, gamma: int, rows: int) -> float:
+    """The same over several inputs: where all drop half, where Independent ends is chance."""
+    saved = []
+    for seed in range(SEEDS):
+        drops = drops_of([Phase(rows, (HALF,) * n)], gamma, 100 * n + 10 * gamma + seed)
+        names = ("a-greedy", "independent")
+        saved.append(_saved({o: run_counted(o, drops, [1.0] * n, seed=seed) for o in names}))
+    metric = f"saved of Independent's evaluations, mean of {SEEDS} inputs"
+    report.row(case, "thalweg a-greedy", metric, "%", 100 * float(np.mean(saved)))
+    return float(np.mean(saved))
 
 
 def _saved(found: dict[str, Outcome]) -> float:

@@ -14,7 +14,7 @@ from pathlib import Path
 from common.harness import Report
 from common.peer_process import PeerResult
 from joins.interval_data import Dataset, Spec, ensure
-from joins.thalweg_join import net_s, run_thalweg_join
+from joins.thalweg_join import WHOLE_RUNS, net_s, run_thalweg_join, whole_runs
 from peers.flink_join import run_flink_join
 from peers.spark_join import run_spark_floor, run_spark_join
 
@@ -91,6 +91,7 @@ def _large_batches(report: Report, root: Path, quick: bool) -> None:
         progress=report.progress,
     )
     report.peer(case, flink)
+    report.row(case, "thalweg", WHOLE_RUNS, "x", whole_runs(ours, flink))
     goal = "1 M: times Flink (run minus read, both)"
     report.ratio(goal, flink.net_s, net_s(ours, floor), flink.skipped or "")
 

@@ -33,7 +33,7 @@ from pathlib import Path
 from common.harness import Report
 from common.peer_process import WARM_UP_BATCHES, PeerResult
 from joins.interval_data import Dataset, Spec, ensure
-from joins.thalweg_join import net_s, run_thalweg_join
+from joins.thalweg_join import WHOLE_RUNS, net_s, run_thalweg_join, whole_runs
 from peers.flink_join import run_flink_join
 from peers.flink_sql import INTERVAL, MULTIJOIN
 from peers.spark_join import run_spark_floor, run_spark_join
@@ -186,6 +186,7 @@ def _over_flink(
     _shown(report, case, flink)
     if flink.skipped or flink.net_s is None:
         return Lead(None, None, flink.skipped or "")
+    report.row(case, "thalweg", f"{WHOLE_RUNS}: {peer}", "x", whole_runs(ours, flink))
     left_in = flink.net_s / (sum(ours.batch_ms) / 1e3)
     report.row(case, "thalweg", f"times {peer}, our reading left in", "x", left_in)
     net = net_s(ours, floor)

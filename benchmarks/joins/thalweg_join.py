@@ -75,6 +75,16 @@ def net_s(ours: PeerResult, floor: PeerResult) -> float | None:
     return (ours.warm_ms - floor.warm_ms) * len(ours.batch_ms) / 1e3
 
 
+WHOLE_RUNS = "times Flink, whole runs of both"
+
+
+def whole_runs(ours: PeerResult, flink: PeerResult) -> float | None:
+    """How many times our whole run, first pass and start of the query included, Flink's takes."""
+    if flink.partial or not ours.total_s or flink.total_s is None:
+        return None
+    return flink.total_s / ours.total_s
+
+
 def query_text(data: Dataset) -> str:
     """The join in our SQL."""
     window = f"[RANGE {data.spec.window_s} SECONDS]"

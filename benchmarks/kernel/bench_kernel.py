@@ -4,7 +4,9 @@ Rows per second of CPU time for filter and projection, sliding sum and min by ke
 three-way window joins, through the same code that Spark tasks run; packs stay in memory, results
 are dropped once they are counted. DuckDB
 computes the same result set over all rows at once with one thread: a batch engine that sees
-everything in advance, as a yardstick for the kernels, not a competitor.
+everything in advance, as a yardstick for the kernels, not a competitor. In the sliding cases it
+gives one row for each input row, while we give each change of a group; how many changes there are
+it is asked beside, without a clock.
 """
 
 from __future__ import annotations
@@ -28,14 +30,30 @@ WARM = 4
 
 @dataclass(frozen=True)
 class Case:
-    """A query, its streams' shapes, and DuckDB's way to ask for the same rows."""
+    """A query, its streams' shapes, and DuckDB's way to ask for the same rows; `changes` is its way
+    to count ours, where its own rows are others."""
 
     name: str
     sql: str
     streams: dict[str, dict[str, int]]
     duckdb: str
     goal: float | None = None
-    same_rows: bool = False
+    changes: str | None = None
+
+
+def changes_of(aggregate: str) -> str:
+    """Count the instants at which a sliding aggregate of `a` changes and is not empty: rows of a
+    key come at their time, and go just after two seconds."""
+    return (
+        "WITH ends AS (SELECT k, ts + INTERVAL 2000001 MICROSECONDS AS ts, NULL AS x FROM a), "
+        "moments AS (SELECT k, ts, x FROM a UNION ALL SELECT * FROM ends "
+        "WHERE ts <= (SELECT max(ts) FROM a)), "
+        f"sliding AS (SELECT k, ts, {aggregate}(x) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN "
+        "INTERVAL 2 SECONDS PRECEDING AND CURRENT ROW) AS s FROM moments), "
+        "once AS (SELECT k, ts, any_value(s) AS s FROM sliding GROUP BY k, ts), "
+        "beside AS (SELECT s, lag(s) OVER (PARTITION BY k ORDER BY ts) AS before FROM once) "
+        "SELECT count(*) FROM beside WHERE s IS NOT NULL AND s IS DISTINCT FROM before"
+    )
 
 
 CASES = (
@@ -44,7 +62,6 @@ CASES = (
         "SELECT k, x * 2 AS y FROM a WHERE x > 0.5 AND k < 100000",
         {"a": {"k": 250_000}},
         "SELECT k, x * 2 AS y FROM a WHERE x > 0.5 AND k < 100000",
-        same_rows=True,
     ),
     Case(
         "sliding sum by key",
@@ -53,6 +70,7 @@ CASES = (
         "SELECT k, sum(x) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL 2 SECONDS "
         "PRECEDING AND CURRENT ROW) AS s FROM a",
         5.0,
+        changes=changes_of("sum"),
     ),
     Case(
         "sliding min by key",
@@ -60,6 +78,7 @@ CASES = (
         {"a": {"k": 10_000}},
         "SELECT k, min(x) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL 2 SECONDS "
         "PRECEDING AND CURRENT ROW) AS s FROM a",
+        changes=changes_of("min"),
     ),
     Case(
         "two-way window join",
@@ -69,7 +88,6 @@ CASES = (
         "SELECT a.k, a.x, b.x AS y FROM a, b WHERE a.k = b.k AND b.ts BETWEEN "
         "a.ts - INTERVAL 2500 MILLISECONDS AND a.ts + INTERVAL 2500 MILLISECONDS",
         3.0,
-        same_rows=True,
     ),
     Case(
         "three-way window join, two keys",
@@ -81,7 +99,6 @@ CASES = (
         "BETWEEN a.ts - INTERVAL 2500 MILLISECONDS AND a.ts + INTERVAL 2500 MILLISECONDS AND c.ts "
         "BETWEEN b.ts - INTERVAL 2500 MILLISECONDS AND b.ts + INTERVAL 2500 MILLISECONDS AND c.ts "
         "BETWEEN a.ts - INTERVAL 2500 MILLISECONDS AND a.ts + INTERVAL 2500 MILLISECONDS",
-        same_rows=True,
     ),
 )
 
@@ -99,7 +116,7 @@ def run(quick: bool = False, json_path: str | None = None) -> int:
         data = {s: _batches(s, keys, rows, batches) for s, keys in case.streams.items()}
         ours, spread, emitted = _ours(case, data)
         theirs, counted = _duckdb(case, data)
-        if case.same_rows and emitted != counted:
+        if emitted != counted:
             raise AssertionError(f"{case.name}: {emitted:,} results, DuckDB has {counted:,}")
         total = rows * len(data)
         report.row(case.name, "thalweg", "rows/s per core", "M/s", total / ours / 1e6)
@@ -152,7 +169,8 @@ def _forget_results(runner: Runner) -> None:
 
 
 def _duckdb(case: Case, data: dict[str, list[pa.Table]]) -> tuple[float, int]:
-    """CPU seconds for the whole input at once, best of two, and the number of rows."""
+    """CPU seconds for the whole input at once, best of two, and the number of results that are
+    right."""
     found = []
     rows = 0
     for _ in range(2):
@@ -165,5 +183,7 @@ def _duckdb(case: Case, data: dict[str, list[pa.Table]]) -> tuple[float, int]:
             begun = time.process_time()
             connection.execute(f"CREATE TABLE result AS {case.duckdb}")
             found.append(time.process_time() - begun)
-            rows = connection.execute("SELECT count(*) FROM result").fetchone()[0]
+            asked = case.changes or "SELECT count(*) FROM result"
+            if not found[1:]:
+                rows = connection.execute(asked).fetchone()[0]
     return min(found), rows

@@ -14,10 +14,12 @@ import statistics
 import time
 from collections.abc import Callable
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 
 from common.harness import Report
+from thalweg.runtime.session.session import Query
 from thalweg.testing.runner import Runner
 
 MODES = ("none", "p", "c")
@@ -187,26 +189,59 @@ def _joins(report: Report, window: int = 576, queries: int = 8) -> None:
 def _rates(report: Report, counts: tuple[int, ...], slice_rows: int = 1000) -> None:
     gains = {}
     for count in counts:
-        rates = {}
-        for name, how, most in (
-            ("p, indexed", "materialize = 'p'", 1 << 20),
-            ("p, each by itself", "share = 'off'", 4096),
-            ("c", "materialize = 'c'", 1024),
-        ):
-            if count > most:
-                continue
-            rates[name] = _rate(count, how, slice_rows)
-            report.row(f"{count:,} queries", f"thalweg, {name}", "data rate", "rows/s", rates[name])
-        if "p, each by itself" in rates:
-            gains[count] = rates["p, indexed"] / rates["p, each by itself"]
+        rates = lanes(count, slice_rows)
+        for name, rate in rates.items():
+            report.row(f"{count:,} queries", f"thalweg, {name}", "data rate", "rows/s", rate)
+        if APART in rates:
+            gains[count] = rates[TOGETHER] / rates[APART]
         report.progress(f"figure 9: {count:,} queries done")
     report.measure(INDEXED, gains[4096])
     report.ratio(GROWS, gains[4096], gains[128])
 
 
-def _rate(count: int, how: str, slice_rows: int) -> float:
-    """Rows a second, window 1,000. A filter that runs by itself does what p does for one query:
-    it asks every row and writes down those that pass."""
+TOGETHER, APART = "p, indexed", "p, each by itself"
+LANES = (
+    (TOGETHER, "materialize = 'p'", 1 << 20),
+    (APART, "share = 'off'", 4096),
+    ("c", "materialize = 'c'", 1024),
+)
+"""How queries are answered, and up to how many of them."""
+
+
+def lanes(count: int, slice_rows: int) -> dict[str, float]:
+    """The data rates; an error if results are not those that DuckDB counts."""
+    expected, rates = _expected_rates(count, slice_rows), {}
+    for name, how, most in LANES:
+        if count <= most:
+            rates[name], found = _rate(count, how, slice_rows)
+            if found != expected:
+                raise RuntimeError(f"{count:,} queries, {name}: {found} results, not {expected}")
+    return rates
+
+
+COMPARED = 32
+"""Queries whose results are counted, the first ones."""
+STEPS = 6
+"""Batches before they are."""
+
+
+def _expected_rates(count: int, slice_rows: int) -> list[int]:
+    """How many rows of the last 1,000 that are answered the first queries want, by DuckDB. The
+    newest instant waits for the next row."""
+    rng, last = random.Random(9), STEPS * slice_rows - 2
+    slices = [rows(step * slice_rows, (step + 1) * slice_rows) for step in range(STEPS)]
+    fed = pa.concat_tables(slices).slice(last - 999, 1000)
+    wheres = [intervals(rng, 2) for _ in range(count)][:COMPARED]
+    with duckdb.connect() as connection:
+        connection.register("fed", fed)
+        asked = (f"SELECT count(*) FROM fed WHERE {where}" for where in wheres)
+        return [connection.execute(sql).fetchone()[0] for sql in asked]
+
+
+def _rate(count: int, how: str, slice_rows: int) -> tuple[float, list[int]]:
+    """Rows a second, window 1,000, and the results of some queries after the first batches. A
+    filter that runs by itself does what p does for one query: it asks every row and writes down
+    those that pass."""
     runner, rng = opened(1000, "s"), random.Random(9)
     kept = "materialize" in how
     for i in range(count):
@@ -215,13 +250,22 @@ def _rate(count: int, how: str, slice_rows: int) -> float:
         runner.query(
             f"{select} c0, c1 FROM s {window}WHERE {intervals(rng, 2)} WITH ({how})", f"q{i}"
         )
-    times = []
-    for step in range(24 if kept else 6):  # the others take seconds each
+    times, found = [], []
+    for step in range(24 if kept else STEPS):  # the others take seconds each
         fed = rows(step * slice_rows, (step + 1) * slice_rows)
         begun = time.perf_counter()
         runner.feed({"s": fed})
         times.append(time.perf_counter() - begun)
-    return slice_rows / statistics.median(times[2:])
+        if step == STEPS - 1:
+            some = [runner.queries[f"q{i}"] for i in range(min(count, COMPARED))]
+            found = [q.invoke().num_rows if kept else _newest(q, slice_rows) for q in some]
+    return slice_rows / statistics.median(times[2:]), found
+
+
+def _newest(query: Query, slice_rows: int) -> int:
+    """Results of the last 1,000 rows that are answered."""
+    stamps = query.results()["__ts"].cast(pa.int64())
+    return int(np.count_nonzero(stamps.to_numpy() >= STEPS * slice_rows - 2 - 999))
 
 
 # -- figure 11 ---------------------------------------------------------------------------------

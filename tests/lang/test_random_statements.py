@@ -8,11 +8,15 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from thalweg.plan.functions import function_names
+from thalweg.runtime.session.session import Query
+from thalweg.testing.compare import ResultRow
 from thalweg.testing.random_statements import Statement, random_statement
+from thalweg.testing.random_statements import judge as judging
 from thalweg.testing.random_statements.expressions import FUNCTIONS
 from thalweg.testing.random_statements.judge import Outcome, judge
 
@@ -80,3 +84,33 @@ def test_what_has_no_meaning_or_another_is_a_fault(text: str, plain: str, wrong:
     verdict = judge(Statement(0, text, plain, True, frozenset()))
     assert verdict.outcome is Outcome.FAULT
     assert wrong in verdict.detail
+
+
+MANY = """SELECT CAST(a.txt AS BOOLEAN) AS c FROM s [UNBOUNDED] a
+  LEFT JOIN q [RANGE 2 SECONDS] b ON TRUE WITH (unbounded = true)"""
+"""Rows of s beside those of q that come and go, of which the query shows nothing."""
+
+
+@pytest.mark.parametrize(("taken", "added"), [(0, 0), (1, 0), (0, 100)])
+def test_beside_an_outer_join_rejects_lie_between_two_numbers(
+    taken: int, added: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that look the same to the query may be rejected once; no fewer, and no more than by the
+    reference."""
+    bounds = []
+
+    def given(query: Query) -> tuple[list[ResultRow], Counter[str]]:
+        rows, rejects = real(query)
+        return rows, Counter({"c": rejects["c"] - taken + added})
+
+    def check(rows: Any, rejects: Any, wanted: Any, unwanted: Any, fewest: Any) -> None:
+        bounds.append((fewest["c"], rejects["c"], unwanted["c"]))
+        compare(rows, rejects, wanted, unwanted, fewest)
+
+    real, compare = judging._given, judging._check
+    monkeypatch.setattr(judging, "_given", given)
+    monkeypatch.setattr(judging, "_check", check)
+    verdict = judge(Statement(0, MANY, MANY, True, frozenset()))
+    ((least, found, most),) = bounds
+    assert least < most
+    assert (verdict.outcome is Outcome.FAULT) == (taken + added > 0), (least, found, most)

@@ -336,3 +336,11 @@ def test_refusals_name_functions_as_they_are_written(
     error = refusal(runner, marked.replace("^", "", 1))
     assert words in str(error), str(error)
     assert at(error) == (1, column), str(error)
+
+
+def test_constants_are_told_as_sql_has_them(runner: Runner) -> None:
+    with pytest.raises(ThalwegError) as refused:
+        runner.query(
+            "SELECT TRUE AS k, grouping(sym) AS g FROM trades [NOW] GROUP BY TRUE, 'None', NULL"
+        )
+    assert refused.value.remedy == "it takes one of TRUE, 'None', NULL"

@@ -56,7 +56,8 @@ def _stream(stream: StreamDef) -> str:
     columns = ", ".join(f"{f.name} {f.type}" for f in stream.fields)
     time = f"time {stream.timestamp}" if stream.timestamp else "time of arrival"
     late = f", lateness {format_duration(stream.lateness)}" if stream.lateness else ", in order"
-    return f"({columns})  {time}{late}"
+    behind = "".join(f", at most {format_duration(d)} behind {o}" for o, d in stream.behind)
+    return f"({columns})  {time}{late}{behind}"
 
 
 def _print_plan(console: Console, plan: str) -> None:

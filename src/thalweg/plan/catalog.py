@@ -28,6 +28,7 @@ class StreamDef:
     """A stream. `timestamp` None means arrival time; `unit` is µs per tick of an integer column.
 
     `idle` None waits for ever. `retain` keeps history for that long beyond what queries need.
+    `behind` names other streams and how far (µs) rows may arrive behind theirs at most.
     """
 
     name: str
@@ -43,6 +44,7 @@ class StreamDef:
     retain: int | None = None
     retain_rows: int | None = None
     source: SourceSpec = SourceSpec("frame")
+    behind: tuple[tuple[str, int], ...] = field(default=(), repr=False)
 
     @property
     def is_retained(self) -> bool:

@@ -7,6 +7,7 @@ SQL text back. Evaluation lives in `thalweg.exec`, one slow and obvious twin in
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -189,6 +190,22 @@ def _call_text(call: Call) -> str:
         whens = " ".join(f"WHEN {c} THEN {v}" for c, v in pairs)
         return f"CASE {whens} ELSE {args[-1]} END"
     return f"{name}({', '.join(args)})"
+
+
+_NOT_SQL = re.compile(r"'(?:[^']|'')*'|\b(True|False|None)\b")
+
+
+def as_told(expr: Expr) -> str:
+    """The expression for messages: constants that are no text as SQL writes them, too."""
+    return _NOT_SQL.sub(_in_sql, str(expr))
+
+
+def _in_sql(found: re.Match[str]) -> str:
+    """TRUE, FALSE and NULL; texts as they are."""
+    word: str | None = found[1]
+    if word is None:
+        return found[0]
+    return "NULL" if word == "None" else word.upper()
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

@@ -137,7 +137,8 @@ class Engine(AbstractContextManager["Engine"]):
         """Register a streaming DataFrame as a stream.
 
         `timestamp` names its event-time column (None: arrival time). `lateness` is how far out of
-        order rows may come. Further options: unit, idle, ahead, order_by, unique.
+        order rows may come. Further options: unit, idle, ahead, order_by, unique, and
+        behind: how far rows come behind those of other streams at most, by their names.
         """
         return self._inputs.stream(
             name, df, timestamp, lateness=lateness, key=key, retain=retain, **options

@@ -34,6 +34,7 @@ class CreateStream:
     unique: tuple[str, ...]
     retain: int | None
     retain_rows: int | None
+    behind: tuple[tuple[str, int], ...]
     source: ast.SourceClause | None
     at: int
 
@@ -73,6 +74,7 @@ def stream_definition(
             retain=statement.retain,
             retain_rows=statement.retain_rows,
             source=source_spec(statement.source, text, statement.at),
+            behind=statement.behind,
         )
         return refuse_without_unit(definition, statement.unit)
     except ConfigError as error:
@@ -90,6 +92,7 @@ def parse_create_stream(c: Cursor, at: int) -> CreateStream:
         f.name: None for f in fields(CreateStream) if f.name not in ("name", "columns", "at")
     }
     clauses |= {"lateness": 0, "idle_never": False, "order_by": (), "key": (), "unique": ()}
+    clauses["behind"] = ()
     if not c.peek("TIMESTAMP"):
         c.unexpected("TIMESTAMP BY column, or TIMESTAMP BY ARRIVAL")
     seen: set[str] = set()
@@ -134,6 +137,15 @@ def _retain(c: Cursor) -> dict[str, Any]:
     return {"retain": c.duration()}
 
 
+def _behind(c: Cursor) -> dict[str, Any]:
+    limits: dict[str, int] = {}
+    for at, name, most in c.listed(lambda: (c.offset(), c.name("a stream"), c.duration())):
+        if name.lower() in map(str.lower, limits):
+            c.fail(f"{name} stands twice", "keep one of them", at)
+        limits[name] = most
+    return {"behind": tuple(limits.items())}
+
+
 def _names(c: Cursor) -> tuple[str, ...]:
     if c.peek("("):
         return c.wrapped(lambda: c.name("a column"))
@@ -145,6 +157,7 @@ _STREAM_CLAUSES: dict[str, Callable[[Cursor], dict[str, Any]]] = {
     "ORDER BY": lambda c: {"order_by": _names(c)},
     "LATENESS": lambda c: {"lateness": c.duration()},
     "IDLE": _idle,
+    "BEHIND": _behind,
     "AHEAD": lambda c: {"ahead": c.duration()},
     "KEY": lambda c: {"key": _names(c)},
     "UNIQUE": lambda c: {"unique": _names(c)},
@@ -157,5 +170,8 @@ CREATE_STREAM = StatementKind(
     ("CREATE STREAM",),
     "CREATE STREAM name (columns) TIMESTAMP BY (column | ARRIVAL) [clauses] [FROM source]",
     parse_create_stream,
-    ("CREATE STREAM s (k BIGINT, ts TIMESTAMP) TIMESTAMP BY ts LATENESS 1 SECOND",),
+    (
+        "CREATE STREAM s (k BIGINT, ts TIMESTAMP) TIMESTAMP BY ts LATENESS 1 SECOND",
+        "CREATE STREAM s (k BIGINT, ts TIMESTAMP) TIMESTAMP BY ts BEHIND q 1 SECOND, r 2 SECONDS",
+    ),
 )

@@ -79,10 +79,16 @@ class ReferenceStream:
 
 @dataclass
 class ReferenceResult:
-    """What a query emits; `sign` is -1 only for what vanishes from a relation."""
+    """What a query emits; `sign` is -1 only for what vanishes from a relation.
+
+    `fewest` is how many rejections there are at least where rows are told apart only by what the
+    expression that fails reads of them: a row is rejected anew only if, by that, there are more of
+    its kind than at the instant before.
+    """
 
     emitted: list[ResultRow] = field(default_factory=list)
     rejections: list[tuple[int, str, str]] = field(default_factory=list)
+    fewest: Counter[Rejection] = field(default_factory=Counter)
     snapshots: dict[int, Bag] = field(default_factory=dict)
 
     @property
@@ -113,6 +119,7 @@ def evaluate_query(
     instants = {*clock.instants(), *(at for at in switches if clock.start < at <= clock.horizon)}
     before: Bag = Counter()
     rejected_before: set[tuple[Hashable, str, str]] = set()
+    kinds_before: Counter[tuple[Rejection, Hashable]] = Counter()
     for instant in sorted(instants):
         evaluator.rejected = set()
         rows = evaluator.relation(root.input, instant)
@@ -122,7 +129,10 @@ def evaluate_query(
         result.emitted += _emit(root, instant, before, now, emits)
         fresh = sorted(evaluator.rejected - rejected_before, key=lambda r: (r[1:], repr(r[0])))
         result.rejections += [(instant, label, reason) for _, label, reason in fresh]
-        before, rejected_before = now, evaluator.rejected
+        kinds = Counter(((r[1], r[2]), evaluator.read.get(r, r[0])) for r in evaluator.rejected)
+        for (rejection, _), count in (kinds - kinds_before).items():
+            result.fewest[rejection] += count
+        before, rejected_before, kinds_before = now, evaluator.rejected, kinds
     return result
 
 
@@ -230,6 +240,7 @@ class _Evaluator:
         self.tables = tables
         self.functions = functions
         self.rejected: set[tuple[Hashable, str, str]] = set()
+        self.read: dict[tuple[Hashable, str, str], Hashable] = {}
         self.blocks: dict[int, _Block] = {}
         self.known: dict[Hashable, Any] = {}
         self.emitted: dict[int, _Emission] = {}
@@ -491,6 +502,9 @@ class _Evaluator:
         values, rejection = self.known[key]
         if rejection is not None:
             self.rejected.add((row.id, *rejection))
+            expr = dict(labelled)[rejection[0]]
+            read = normal_row(row.values[c] for c in sorted(columns_of(expr)))
+            self.read[(row.id, *rejection)] = read
             return None
         return list(values)
 

@@ -11,7 +11,16 @@ from thalweg.lang.binding.conditions import bound_predicates
 from thalweg.lang.binding.scope import Scope
 from thalweg.lang.parsing import ast
 from thalweg.lang.syntax import exp
-from thalweg.plan.expr import AggregateCall, Call, Column, Expr, Literal, columns_of, walk
+from thalweg.plan.expr import (
+    AggregateCall,
+    Call,
+    Column,
+    Expr,
+    Literal,
+    as_told,
+    columns_of,
+    walk,
+)
 from thalweg.plan.logical import (
     Aggregate,
     Closing,
@@ -231,7 +240,7 @@ class Lift:
     def _grouping(self, key: Expr) -> Expr:
         if key not in self.keys:
             raise BindError(
-                f"grouping({key}): {key} is not a key of GROUP BY",
-                remedy="it takes one of " + ", ".join(map(str, self.keys)),
+                f"grouping({as_told(key)}): {as_told(key)} is not a key of GROUP BY",
+                remedy="it takes one of " + ", ".join(map(as_told, self.keys)),
             )
         return Literal(INT, False, int(key not in self.chosen))

@@ -55,6 +55,8 @@ class Frontiers:
 
     def advance(self, clock: int, *, close: Close | None, live: bool, busy: bool) -> dict[str, int]:
         """Raise the watermarks; the queries that move in this epoch, and how far."""
+        if live:
+            self._follow_others()
         marks = self._marks(clock, live)
         self.idle = {name for name, (_, idle) in marks.items() if idle}
         targets = self._targets(marks, live) if close is None else self._closing(close)
@@ -66,6 +68,14 @@ class Frontiers:
             for name in moving:
                 queries[name].progress.ended = None
         return moving
+
+    def _follow_others(self) -> None:
+        """Raise the watermarks of streams that are declared BEHIND others."""
+        states = self._state.streams
+        for name, state in states.items():
+            definition = self._catalog.streams.get(name)
+            if definition is not None and definition.behind:
+                state.watermark = max(state.watermark, watermarks.behind(definition, states))
 
     def _marks(self, clock: int, live: bool) -> Marks:
         found: dict[str, tuple[int, bool]] = {}

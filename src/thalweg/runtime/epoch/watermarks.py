@@ -2,12 +2,13 @@
 
 W is the largest event time in the log minus the lateness; F of a query is the least W of its
 streams and never falls. Clock readings enter only through `passing` (live engines), never through
-`run()`.
+`run()`. Rows of other streams raise W only in live engines, too: what `run()` finds was not
+written down in the order in which it arrived.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from thalweg.instants import BEFORE_TIME
 from thalweg.plan.catalog import StreamDef
@@ -23,6 +24,12 @@ def watermark(definition: StreamDef, state: StreamState) -> int:
     if state.max_ts == BEFORE_TIME:
         return announced
     return max(announced, state.max_ts - definition.lateness)
+
+
+def behind(definition: StreamDef, states: Mapping[str, StreamState]) -> int:
+    """W from the rows of streams behind which rows of this one arrive so far at most."""
+    seen = [states[other].max_ts - most for other, most in definition.behind if other in states]
+    return max(seen, default=BEFORE_TIME)
 
 
 def passing(

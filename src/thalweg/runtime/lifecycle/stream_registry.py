@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from thalweg.errors import DuplicateName
-from thalweg.plan.catalog import Catalog, StreamDef
+from dataclasses import replace
+
+from thalweg.errors import ConfigError, DuplicateName, UnknownName, did_you_mean
+from thalweg.plan.catalog import REJECTS, SYSSTREAM, Catalog, StreamDef
 from thalweg.runtime.state.definitions import Definitions
 from thalweg.runtime.state.stream_definitions import (
     RESUMED,
@@ -30,6 +32,7 @@ class StreamRegistry:
 
     def define(self, stream: StreamDef) -> StreamDef:
         """Add a stream, or attach to the same one defined before."""
+        stream = replace(stream, behind=self._others(stream))
         known = self._catalog.relation(stream.name)
         if known is not None and known != stream and stream.name not in self.restored:
             raise DuplicateName(
@@ -49,6 +52,31 @@ class StreamRegistry:
         self.restored.pop(stream.name, None)
         self._catalog.streams[stream.name] = stream
         return stream
+
+    def _others(self, stream: StreamDef) -> tuple[tuple[str, int], ...]:
+        """The streams that it is declared BEHIND, by their names as they are written there."""
+        found = []
+        for name, most in stream.behind:
+            if name.lower() == stream.name.lower():
+                raise ConfigError(
+                    f"stream {stream.name} cannot be BEHIND itself",
+                    remedy="how far its own rows are out of order is its LATENESS",
+                )
+            other = self._catalog.relation(name)
+            if other is None:
+                streams = self._catalog.streams
+                raise UnknownName(f"unknown stream {name}", remedy=did_you_mean(name, streams))
+            if not isinstance(other, StreamDef) or not self._is_read(other):
+                raise ConfigError(
+                    f"{other.name} is not a stream whose rows arrive from a source",
+                    remedy="BEHIND names a stream that was created before",
+                )
+            found.append((other.name, most))
+        return tuple(found)
+
+    def _is_read(self, stream: StreamDef) -> bool:
+        engines = stream.name == SYSSTREAM or stream.name.endswith(REJECTS)
+        return not engines and stream.source.kind != "view"
 
     def forget(self, name: str) -> None:
         """Nothing is known of a stream any more."""

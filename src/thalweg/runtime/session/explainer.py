@@ -64,6 +64,8 @@ class Explainer:
     def _note_on(self, stream: StreamDef) -> str:
         """How long a stream is waited for, and whether it is just now."""
         late = f"lateness {format_duration(stream.lateness)}" if stream.lateness else "in order"
+        for other, most in stream.behind:
+            late += f", at most {format_duration(most)} behind {other}"
         if stream.idle is None:
             return f"{late}, waited for always"
         silent = " (silent now: not waited for)" if stream.name in self._idle() else ""

@@ -76,3 +76,8 @@ class Streams:
             raise UnknownName(f"unknown stream {name}", remedy=did_you_mean(name, streams))
         if streams[name].source.kind == "view":
             raise ConfigError(f"{name} is a view", remedy=f"say DROP VIEW {name}")
+        behind = [s.name for s in streams.values() if name in dict(s.behind)]
+        if behind:
+            raise ConfigError(
+                f"stream {behind[0]} is declared BEHIND {name}", remedy=f"drop {behind[0]} first"
+            )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 import pyarrow as pa
@@ -30,6 +30,7 @@ def make_stream(
     order_by: Sequence[str] = (),
     unique: Sequence[str] = (),
     retain: Duration | None = None,
+    behind: Mapping[str, Duration] | None = None,
     source: SourceSpec | None = None,
 ) -> StreamDef:
     """A stream definition from Python arguments."""
@@ -42,6 +43,13 @@ def make_stream(
         if given is not None and parse_duration(given) < 0:
             raise ConfigError(
                 f"stream {name}: {word} cannot be negative", remedy="use a duration of 0 or more"
+            )
+    limits = tuple((other, parse_duration(most)) for other, most in (behind or {}).items())
+    for other, most in limits:
+        if most < 0:
+            raise ConfigError(
+                f"stream {name}: it cannot be less than nothing behind {other}",
+                remedy="use a duration of 0 or more",
             )
     definition = StreamDef(
         name,
@@ -56,6 +64,7 @@ def make_stream(
         unique=tuple(unique),
         retain=None if retain is None else parse_duration(retain),
         source=source or SourceSpec("frame"),
+        behind=limits,
     )
     return refuse_without_unit(definition, unit)
 

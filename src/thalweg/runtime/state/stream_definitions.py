@@ -20,7 +20,10 @@ RESUMED = ("files", "spark")
 
 def described(stream: StreamDef) -> str:
     """Everything but where its rows come from, which may change between runs."""
-    return json.dumps(asdict(replace(stream, source=SourceSpec("frame"))), sort_keys=True)
+    found = asdict(replace(stream, source=SourceSpec("frame")))
+    if not stream.behind:
+        del found["behind"]  # as versions wrote it that did not know of it
+    return json.dumps(found, sort_keys=True)
 
 
 def described_source(source: SourceSpec) -> str:
@@ -43,9 +46,9 @@ def read_table(text: str) -> TableDef:
     return TableDef(found["name"], fields, read_source(json.dumps(found["source"])))
 
 
-def described_before(stream: StreamDef) -> str:
-    """As the first version wrote it."""
-    return repr(replace(stream, source=SourceSpec("frame")))
+def described_before(stream: StreamDef) -> str | None:
+    """As the first version wrote it, which did not know of all clauses."""
+    return None if stream.behind else repr(replace(stream, source=SourceSpec("frame")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,7 @@ def read_stream(text: str) -> StreamDef | None:
     found: dict[str, Any] = json.loads(text)
     fields = tuple(_field(f) for f in found.pop("fields"))
     found.pop("source")
+    found["behind"] = tuple((name, micros) for name, micros in found.pop("behind", ()))
     lists = {k: tuple(v) for k, v in found.items() if isinstance(v, list)}
     return StreamDef(fields=fields, **{**found, **lists})
 

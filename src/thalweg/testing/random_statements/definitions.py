@@ -101,7 +101,8 @@ class Definitions(Choices):
         clauses = [
             f"LATENESS {self.duration()}", f"IDLE {self.duration()}", "IDLE NEVER", "ORDER BY c0",
             f"AHEAD {self.duration()}", "KEY (c0)", "UNIQUE (c0)", f"RETAIN {self.duration()}",
-            "RETAIN 10 ROWS",
+            "RETAIN 10 ROWS", f"BEHIND q {self.duration()}",
+            f"BEHIND q {self.duration()}, s {self.duration()}",
         ]  # fmt: skip
         if self.chance(self.wrong):
             clauses += ["KEY (nosuch)", "ORDER BY nosuch", "KEY ()",
@@ -109,7 +110,9 @@ class Definitions(Choices):
                         "RETAIN", "RETAIN -1 ROWS", "FROM FILES 'nowhere' FORMAT xl",
                         "FROM SENSOR 'x'",
                         "FROM FILES 'nowhere' FORMAT csv OPTIONS (header = true)", "FROM NOWHERE",
-                        "FROM SPARK 'rate' FORMAT xml", "UNIQUE (c0, c0)"]  # fmt: skip
+                        "FROM SPARK 'rate' FORMAT xml", "UNIQUE (c0, c0)",
+                        "BEHIND nosuch 1 SECOND", "BEHIND fresh 1 SECOND", "BEHIND q",
+                        "BEHIND t 1 SECOND", "BEHIND q 1 SECOND, q 1 SECOND"]  # fmt: skip
         if self.chance(self.foreign):
             clauses += [either(f, None) for f in (
                 "PARTITIONED BY (c0)", "WITH (kafka = 'x')", "USING parquet", "COMMENT 'x'",
@@ -117,6 +120,7 @@ class Definitions(Choices):
                 "STORED AS parquet", "LOCATION 'x'", "CLUSTERED BY (c0)", "KEY c0 HASH",
                 "ENGINE = x",
                 "LATENESS 1 SECOND PRECEDING", "ORDER BY c0 DESC", "ORDER BY c0 NULLS FIRST",
+                "BEHIND q BY 1 SECOND", "WITHIN 1 SECOND OF q",
             )]  # fmt: skip
         chosen = self.rng.sample(clauses, self.rng.randint(0, 3))
         by = self.pick(("ts", "ts", "ts", "ARRIVAL", "c0", "n UNIT MILLISECONDS", "(ts)", "nosuch",
