@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from model_runs import MS, Relation, S, counters, loaded, models, play, relation, rows_of, table
 
-DATA = Path("/work/shared/data")
+DATA = Path(os.environ.get("THALWEG_SHARED_DATA", Path(__file__).parents[3] / "shared/data"))
 UTC = pa.timestamp("us", "UTC")
 SLACK = 1 + 1e-9
 
