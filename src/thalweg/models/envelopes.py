@@ -279,8 +279,8 @@ def _inserted(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _clear_winner(coefficients, start, one, other, low, high, loses):  # type: ignore[no-untyped-def]
-    """Which of two lines wins on all of [low, high), if it does so by more than rounding; else
-    nobody."""
+    """Which of two lines wins on all of [low, high), if it does so by more than rounding; otherwise
+    none."""
     size = coefficients.shape[1]
     for i in range(2, size):
         if coefficients[one, i] != 0.0 or coefficients[other, i] != 0.0:

@@ -1,4 +1,4 @@
-"""A view that keeps segments: they are fitted once, and read by whoever asks later.
+"""A view that keeps segments: they are fitted once, and read by queries that come later.
 
 The view's stream has the segments as they appear and vanish. What reads it has them back as a
 relation. Of a segment that began before what is kept, only the end may be left: it is skipped.
