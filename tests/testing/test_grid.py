@@ -23,7 +23,8 @@ from thalweg.testing.grid import (
 )
 from thalweg.testing.runner import Runner
 
-SEEDS = range(1_000)
+SEEDS = (*range(1_000), 1036, 1300, 1315)
+"""The last ones let the variants that meet few cases meet every operator."""
 CHUNK = 50
 PER_CASE = 2
 
@@ -36,9 +37,9 @@ GROUPS = [f"group:{g}" for g in ("global", "one", "two", "expression")]
 SETS = [f"group:{g}" for g in ("rollup", "cube", "grouping sets")]
 
 
-@pytest.mark.parametrize("first", range(SEEDS.start, SEEDS.stop, CHUNK))
+@pytest.mark.parametrize("first", range(0, len(SEEDS), CHUNK))
 def test_output_depends_on_the_input_alone(first: int) -> None:
-    for seed in range(first, min(first + CHUNK, SEEDS.stop)):
+    for seed in SEEDS[first : first + CHUNK]:
         check_case(random_case(seed), chosen_variants(seed, PER_CASE))
 
 
@@ -97,7 +98,7 @@ def test_every_variant_meets_every_operator(cases: list[Case]) -> None:
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-@given(st.integers(min_value=len(SEEDS), max_value=2**40))
+@given(st.integers(min_value=max(SEEDS) + 1, max_value=2**40))
 def test_any_seed_under_all_variants(seed: int) -> None:
     check_case(random_case(seed))
 
