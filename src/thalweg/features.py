@@ -17,6 +17,7 @@ from thalweg.adapt.kinds import WATCH_KINDS
 from thalweg.adapt.watch import WatchKind
 from thalweg.aggregates import AGGREGATE_KINDS
 from thalweg.aggregates.kind import AggregateKind
+from thalweg.lang.binding.own_functions import OWN_FUNCTIONS, OwnFunction
 from thalweg.lang.binding.own_select import OWN_SELECTS, OwnSelect
 from thalweg.lang.parsing.select_clauses import (
     OWN_SOURCES,
@@ -40,6 +41,7 @@ class Feature:
     name: str
     windows: tuple[WindowKind, ...] = ()
     aggregates: tuple[AggregateKind, ...] = ()
+    functions: tuple[OwnFunction, ...] = ()
     clauses: tuple[ClauseKind, ...] = ()
     source_clauses: tuple[ClauseKind, ...] = ()
     sources: tuple[OwnSource, ...] = ()
@@ -54,6 +56,7 @@ class Feature:
         tables: tuple[tuple[list[Any], tuple[Any, ...]], ...] = (
             (WINDOW_KINDS, self.windows),
             (AGGREGATE_KINDS, self.aggregates),
+            (OWN_FUNCTIONS, self.functions),
             (SELECT_CLAUSES, self.clauses),
             (SOURCE_CLAUSES, self.source_clauses),
             (OWN_SOURCES, self.sources),
@@ -74,6 +77,8 @@ class Feature:
 
 MODELS = Feature(
     "models",
+    aggregates=models.AGGREGATES,
+    functions=models.FUNCTIONS,
     clauses=models.CLAUSES,
     source_clauses=models.SOURCE_CLAUSES,
     sources=models.SOURCES,

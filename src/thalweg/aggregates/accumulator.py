@@ -90,7 +90,7 @@ def sign_runs(weight: Signs, ends: Ints | None, runs: Runs, loaded: Loaded, rows
     return Signed(runs, ordered, ends, running_counts(ordered, runs, loaded.ints(rows)))
 
 
-def running_counts(weight: Signs, runs: Runs, init: Ints) -> Ints:
+def running_counts(weight: Signs | Ints, runs: Runs, init: Ints) -> Ints:
     """Counts of all versions: the stored ones, then one per run."""
     versions = np.empty(runs.groups + runs.runs, np.int64)
     versions[: runs.groups] = init

@@ -49,6 +49,11 @@ class BindCall(Protocol):
         """Whether the argument is `*`."""
         ...
 
+    @property
+    def is_modeled(self) -> bool:
+        """Whether a source in view has columns that are functions of time."""
+        ...
+
     def need(self, *counts: int) -> None:
         """Refuse any other number of arguments."""
         ...

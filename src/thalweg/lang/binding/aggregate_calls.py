@@ -37,6 +37,10 @@ class Call:
     def is_star(self) -> bool:
         return len(self.args) == 1 and isinstance(self.args[0], exp.Star)
 
+    @property
+    def is_modeled(self) -> bool:
+        return any(s.curves for s in self.scope.sources)
+
     def need(self, *counts: int) -> None:
         if len(self.args) not in counts:
             wanted = {1: "one argument", 2: "two arguments"}[counts[-1]]

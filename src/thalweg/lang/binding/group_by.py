@@ -40,7 +40,7 @@ def aggregates_in(expr: Expr) -> list[AggregateCall]:
 
 def grouped(query: ast.Select, scope: Scope, body: Node, items: list[Item]) -> Node:
     """The rows of SELECT over groups of `body`."""
-    keys, sets = _Keys(query, scope, items).found()
+    keys, sets = Keys(query, scope, items).found()
     having = bound_predicates(scope, (query.having,), aggregates=True) if query.having else ()
     exprs = [*(i[1] for i in items), *(p.expr for p in having)]
     found = dict.fromkeys(call for e in exprs for call in aggregates_in(e))
@@ -51,7 +51,7 @@ def grouped(query: ast.Select, scope: Scope, body: Node, items: list[Item]) -> N
         body, columns, named = _shared(body, keys, calls)
     members = []
     for chosen in sets:
-        lift = _Lift(scope, keys, chosen)
+        lift = Lift(scope, keys, chosen)
         keyed = tuple(columns[k] for k in chosen)
         node: Node = Aggregate(body, keyed, named, _closing(scope, body, chosen))
         if query.having is not None:
@@ -118,7 +118,7 @@ def _period(key: Expr, time: Expr) -> int | None:
 
 
 @dataclass(slots=True)
-class _Keys:
+class Keys:
     """The keys of GROUP BY, and the sets of them to group by."""
 
     query: ast.Select
@@ -192,7 +192,7 @@ def _members(node: exp.Expr) -> list[exp.Expr]:
 
 
 @dataclass(slots=True)
-class _Lift:
+class Lift:
     """Expressions over the input to expressions over one grouping set's aggregate, where keys that
     are not in the set are NULL."""
 

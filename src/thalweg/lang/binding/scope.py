@@ -22,6 +22,7 @@ from thalweg.errors import (
 from thalweg.lang.binding.aggregate_calls import LATER, bind_aggregate, bind_within_group, filtered
 from thalweg.lang.binding.over import FUNCTIONS as OVER_FUNCTIONS
 from thalweg.lang.binding.over import Over
+from thalweg.lang.binding.own_functions import OWN_FUNCTIONS
 from thalweg.lang.binding.visible import Visible
 from thalweg.lang.durations import to_micros
 from thalweg.lang.parsing.places import offset_of, place, shown
@@ -257,6 +258,11 @@ class Scope:
             return UserCall(
                 user.returns, True, user.name, args, user.deterministic, user.movable, user.raises
             )
+        own = next((f for f in OWN_FUNCTIONS if f.name == name), None)
+        if own is not None:
+            args = tuple(self._bind(a, agg) for a in node.expressions)
+            curves = frozenset(name for s in self.sources for name, _ in s.curves)
+            return own.bind(args, curves)
         return self._call(node, name, node.expressions, agg)
 
     def _coerced(
@@ -295,7 +301,8 @@ def _balanced(name: str, operands: list[Expr]) -> Expr:
 
 def is_reserved_function(name: str) -> bool:
     """Whether a call of this name is never one of a user's function."""
-    taken = (*aggregate_names(), *OVER_FUNCTIONS, *LATER, *_LATER_FUNCTIONS)
+    own = (f.name for f in OWN_FUNCTIONS)
+    taken = (*aggregate_names(), *OVER_FUNCTIONS, *LATER, *_LATER_FUNCTIONS, *own)
     return name.lower() in taken
 
 

@@ -18,7 +18,7 @@ from thalweg.models.functions.curve import Curve
 from thalweg.models.functions.time_functions import TimeFunctions, constants
 from thalweg.models.polynomials import MOST_DEGREE, Floats
 from thalweg.plan import functions
-from thalweg.plan.expr import Call, Column, Expr, Literal, columns_of
+from thalweg.plan.expr import Call, Column, Expr, Literal, columns_of, walk
 from thalweg.plan.types import DOUBLE
 
 DERIVATIVE = "derivative"
@@ -34,6 +34,10 @@ class NotSolvable(Exception):
 
 
 SAMPLED = "take it of samples: FROM (SELECT ... SAMPLE EVERY 1 SECOND) [...]"
+
+
+def derivatives_in(expr: Expr) -> list[Expr]:
+    return [e for e in walk(expr) if isinstance(e, Call) and e.function == DERIVATIVE]
 
 
 def varies(expr: Expr, curves: Known) -> bool:
@@ -148,7 +152,8 @@ class Rows:
         """The functions that columns hold."""
         bottom = _stacked(self.columns, curve.divisor) if curve.divisor else None
         start = np.asarray(self.columns[curve.start].data)
-        return TimeFunctions(_stacked(self.columns, curve.coefficients), start, bottom)
+        first = self.columns[curve.coefficients[0]]
+        return TimeFunctions(_stacked(self.columns, curve.coefficients), start, bottom, first.valid)
 
     def at(self, curve: Curve, instants: Ints) -> Floats:
         """The values of a column at an instant of each row."""

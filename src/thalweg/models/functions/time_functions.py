@@ -61,7 +61,7 @@ class TimeFunctions:
                 polynomials.multiplied(right.top, under[0]),
             )
             bottom = polynomials.multiplied(*under)
-        return TimeFunctions(top, left.start, bottom, _both(left.valid, right.valid))
+        return TimeFunctions(top, left.start, bottom, both(left.valid, right.valid))
 
     def minus(self, other: TimeFunctions) -> TimeFunctions:
         return self.plus(other.negative())
@@ -72,7 +72,7 @@ class TimeFunctions:
         if left.bottom is not None or right.bottom is not None:
             bottom = polynomials.multiplied(_bottom(left), _bottom(right))
         top = polynomials.multiplied(left.top, right.top)
-        return TimeFunctions(top, left.start, bottom, _both(left.valid, right.valid))
+        return TimeFunctions(top, left.start, bottom, both(left.valid, right.valid))
 
     def derivative(self) -> TimeFunctions:
         """By seconds."""
@@ -99,7 +99,7 @@ def _bottom(one: TimeFunctions) -> Floats:
     return np.ones((len(one), 1)) if one.bottom is None else one.bottom
 
 
-def _both(left: Mask | None, right: Mask | None) -> Mask | None:
+def both(left: Mask | None, right: Mask | None) -> Mask | None:
     if left is None or right is None:
         return right if left is None else left
     found: Mask = left & right

@@ -14,7 +14,7 @@ from typing import NoReturn
 from thalweg.errors import BindError, NotAvailableYet, ThalwegError
 from thalweg.lang.binding.bound_parts import Found, Items
 from thalweg.lang.binding.conditions import conjuncts_of
-from thalweg.lang.binding.group_by import Item, aggregates_in
+from thalweg.lang.binding.group_by import Item
 from thalweg.lang.binding.in_subqueries import filtered
 from thalweg.lang.binding.own_select import SelectParts
 from thalweg.lang.binding.query_options import query_options
@@ -24,10 +24,19 @@ from thalweg.lang.syntax import exp
 from thalweg.models.functions.conditions import Condition, Every, condition_of
 from thalweg.models.functions.curve import Curve, Curves
 from thalweg.models.functions.error_bounds import certain, possible
-from thalweg.models.functions.formulas import SAMPLED, NotSolvable, degrees, varies, without_root
+from thalweg.models.functions.formulas import (
+    SAMPLED,
+    NotSolvable,
+    degrees,
+    derivatives_in,
+    varies,
+    without_root,
+)
 from thalweg.models.language.contract import Contract, contract_of
 from thalweg.models.language.error_clause import ErrorClause
+from thalweg.models.language.grouped_select import GroupedSelect
 from thalweg.models.language.sample_clause import SampleClause
+from thalweg.models.language.windows import slides_of, windows_of
 from thalweg.models.relations.fitted import FitModel
 from thalweg.models.relations.mapped import Map
 from thalweg.models.relations.modeled import Modeled
@@ -57,9 +66,13 @@ class _Select:
     parts: SelectParts
     scope: Scope
     contract: Contract | None = None
+    made: Curves | None = None
+    """The modeled columns of groups, where there are any."""
 
     @property
     def curves(self) -> Curves:
+        if self.made is not None:
+            return self.made
         return tuple(c for source in self.parts.items.sources for c in source.curves)
 
     def fail(self, error: ThalwegError, node: exp.Expr | int | None = None) -> NoReturn:
@@ -68,12 +81,9 @@ class _Select:
     def found(self) -> Found:
         self._refuse_others()
         selected = selected_items(self.parts.query, self.scope)
-        if self.parts.query.group_by or any(aggregates_in(e) for _, e, _ in selected):
-            self.fail(
-                NotAvailableYet(
-                    "aggregates over modeled columns are not available yet", remedy=SAMPLED
-                )
-            )
+        grouped = GroupedSelect(self.parts, self.scope, self.curves, selected)
+        if grouped.applies:
+            self._refuse_beside_groups()
         clause = next((c for c in self.parts.query.clauses if isinstance(c, ErrorClause)), None)
         if clause is not None:
             self.contract = contract_of(clause, self.parts.items, self.scope, selected)
@@ -83,25 +93,36 @@ class _Select:
         if options.release == "eager":
             body = self._predicted(modeled, body)
         else:
-            body = self._solved(modeled, body)
-        read = self._read(selected, plain, body)
+            body = self._solved(
+                modeled, body, marks_points=self._samples_rows and not grouped.applies
+            )
+        exprs = [e for _, e, _ in selected] + list(grouped.read())
+        read = self._read(exprs, plain, body)
         body = transform(body, lambda n: self._narrowed(n, read))
+        if grouped.applies:
+            groups = grouped.groups(body)
+            self.made, selected, body = groups.curves, groups.selected, groups.node
         return self._selected(selected, body)
 
-    def _solved(self, modeled: list[tuple[Expr, exp.Expr]], body: Node) -> Node:
+    @property
+    def _samples_rows(self) -> bool:
+        return any(isinstance(c, SampleClause) for c in self.parts.query.clauses)
+
+    def _solved(
+        self, modeled: list[tuple[Expr, exp.Expr]], body: Node, *, marks_points: bool
+    ) -> Node:
         if not modeled:
             return body
-        samples = any(isinstance(c, SampleClause) for c in self.parts.query.clauses)
         if self.contract is None:
             whole = self._all(modeled, condition_of)
-            return Solve(body, whole, self.curves, marks_points=samples)
+            return Solve(body, whole, self.curves, marks_points=marks_points)
         errors = self.contract.errors
         return Solve(
             body,
             self._all(modeled, lambda e, c: possible(e, c, errors)),
             self.curves,
             self._all(modeled, lambda e, c: certain(e, c, errors)),
-            samples,
+            marks_points,
         )
 
     def _predicted(self, modeled: list[tuple[Expr, exp.Expr]], body: Node) -> Node:
@@ -155,12 +176,9 @@ class _Select:
     def _known(self) -> dict[str, Curve]:
         return dict(self.curves)
 
-    def _read(
-        self, selected: list[Item], plain: tuple[exp.Expr, ...], body: Node
-    ) -> frozenset[str]:
+    def _read(self, exprs: list[Expr], plain: tuple[exp.Expr, ...], body: Node) -> frozenset[str]:
         """The columns without a model that the query reads."""
-        exprs = [e for _, e, _ in selected]
-        exprs += [self.scope.condition(n) for n in plain if "query" not in n.meta]
+        exprs = exprs + [self.scope.condition(n) for n in plain if "query" not in n.meta]
         names = {n for e in exprs for n in columns_of(e)}
         if isinstance(body, (Solve, Predict)):
             names |= set(body.reads())
@@ -184,6 +202,9 @@ class _Select:
         columns = tuple(Named(name, expr) for name, expr, _ in selected) + self._maybe(body)
         if isinstance(body, Predict):
             return self._predictions(columns, body)
+        for _, expr, node in selected:
+            for call in derivatives_in(expr):
+                self._refuse_unsolvable(call, node)
         sample = next((c for c in query.clauses if isinstance(c, SampleClause)), None)
         if sample is not None:
             return Found(
@@ -191,10 +212,13 @@ class _Select:
             )
         kind = query.kind or EmitKind.RELATION
         if self._has_tuples():
-            node: Node = Evaluate(body, columns, self.curves)
             kind = EmitKind.ISTREAM if kind is EmitKind.RSTREAM else kind
-            return Found(node, kind, options, into=query.into)
+            return Found(Evaluate(body, columns, self.curves), kind, options, into=query.into)
         if kind is EmitKind.RSTREAM:
+            slides = slides_of(windows_of(self.parts.items.sources, self.fail), body)
+            if slides:
+                sampled = Evaluate(Sample(body, slides), columns, self.curves)
+                return Found(sampled, EmitKind.ISTREAM, options, into=query.into)
             self.fail(
                 BindError(
                     "RSTREAM over models needs instants to emit at",
@@ -238,7 +262,7 @@ class _Select:
                 )
             )
         try:
-            return Evaluate(Sample(body, sample.period()), columns, self.curves)
+            return Evaluate(Sample(body, (sample.period(),)), columns, self.curves)
         except BindError as error:
             self.fail(error)
 
@@ -251,9 +275,8 @@ class _Select:
         self, selected: list[Item], columns: tuple[Named, ...], body: Node, kind: EmitKind
     ) -> Found:
         query, options = self.parts.query, query_options(self.parts.query, self.parts.text)
-        instants = {name for name, curve in self.curves if curve.is_instant}
-        for name, expr, node in selected:
-            self._refuse_unsolvable(name, expr, node, instants)
+        for _, expr, node in selected:
+            self._refuse_unsolvable(expr, node)
         if not any(varies(c.expr, self._known) for c in columns):
             return Found(Project(body, columns), kind, options, into=query.into)
         made = Map(body, columns, self.curves)
@@ -262,7 +285,7 @@ class _Select:
             finish=lambda node: Show(node, made.made),
         )  # fmt: skip
 
-    def _refuse_unsolvable(self, name: str, expr: Expr, node: exp.Expr, instants: set[str]) -> None:
+    def _refuse_unsolvable(self, expr: Expr, node: exp.Expr) -> None:
         try:
             degrees(without_root(expr, self._known)[0], self._known)
         except NotSolvable as error:
@@ -270,8 +293,39 @@ class _Select:
 
     # -- what does not go together with models ---------------------------------------------------
 
+    def _refuse_beside_groups(self) -> None:
+        if self.parts.query.clauses and any(
+            isinstance(c, ErrorClause) for c in self.parts.query.clauses
+        ):
+            self.fail(
+                NotAvailableYet(
+                    "ERROR beside aggregates is not available yet",
+                    remedy="leave ERROR out, or state it in a query without aggregates",
+                )
+            )
+        if query_options(self.parts.query, self.parts.text).release == "eager":
+            self.fail(
+                NotAvailableYet(
+                    "predictions of aggregates are not available yet",
+                    remedy="leave release = 'eager' out, or predict without aggregates",
+                )
+            )
+        maybe = [f for s in self.parts.items.sources for f in s.fields if f.name.endswith(MAYBE)]
+        if maybe:
+            self.fail(
+                NotAvailableYet(
+                    "aggregates over rows that may be are not available yet",
+                    remedy="leave ERROR of the subquery out",
+                )
+            )
+        if self._has_tuples():
+            self.fail(
+                BindError("tuples at single instants are not aggregated as models", remedy=SAMPLED)
+            )
+
     def _refuse_others(self) -> None:
         query = self.parts.query
+        windows_of(self.parts.items.sources, self.fail)
         for present, what in (
             (query.distinct, "DISTINCT"),
             (query.order_by, "ORDER BY"),

@@ -8,7 +8,7 @@ the rows as they stand; these are read only in epochs with a sample.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,11 +19,13 @@ from thalweg.exec.expressions.evaluate import evaluate
 from thalweg.exec.relations.emit import expanded
 from thalweg.exec.relations.protocol import RelationStep, runs
 from thalweg.instants import BEFORE_TIME, Ints, format_duration
+from thalweg.models.functions.conditions import replaced
 from thalweg.models.functions.curve import Curves
-from thalweg.models.functions.formulas import Rows
+from thalweg.models.functions.formulas import Rows, derivatives_in
+from thalweg.models.functions.time_functions import both
 from thalweg.models.relations.solved import POINT
 from thalweg.models.relations.state import ALIVE, all_alive, keep_alive
-from thalweg.plan.expr import columns_of
+from thalweg.plan.expr import Column, Expr, columns_of, walk
 from thalweg.plan.logical import Named, Node, Schema
 from thalweg.plan.planner import Drafts, lowers
 from thalweg.plan.relations.protocol import Describer, Need, Relation, Together
@@ -32,10 +34,10 @@ from thalweg.plan.types import DOUBLE, TIMESTAMP
 
 @dataclass(frozen=True, slots=True)
 class Sample(Node):
-    """Every row of the input, at each multiple of a period at which it is there."""
+    """Every row of the input, at each multiple of any of the periods at which it is there."""
 
     input: Node
-    period: int
+    periods: tuple[int, ...]
 
     @property
     def schema(self) -> Schema:
@@ -51,7 +53,7 @@ class Sampled(Relation):
     slots = (ALIVE,)
     inputs: tuple[int, ...] = field()
     schema: Schema = field()
-    period: int
+    periods: tuple[int, ...]
 
     @property
     def only_grows(self) -> bool:
@@ -61,12 +63,13 @@ class Sampled(Relation):
         return (Need(Together.CONTENT),)
 
     def explained(self, show: Describer) -> list[str]:
-        return [f"  {show.inputs(self.inputs)} every {format_duration(self.period)}"]
+        periods = " and every ".join(map(format_duration, self.periods))
+        return [f"  {show.inputs(self.inputs)} every {periods}"]
 
 
 @lowers(Sample)
 def _lower(drafts: Drafts, node: Sample) -> int:
-    return drafts.append(Sampled((drafts.relation(node.input),), node.schema, node.period))
+    return drafts.append(Sampled((drafts.relation(node.input),), node.schema, node.periods))
 
 
 @runs(Sampled)
@@ -82,10 +85,10 @@ def run_sampled(step: RelationStep, relation: Sampled) -> Changes:
 
 
 def _gridded(step: RelationStep, relation: Sampled, changes: Changes) -> Changes:
-    instants = _instants(step, relation.period)
+    instants = _instants(step, relation.periods)
     keep_alive(step, relation.schema, changes, ())
     if len(changes) or step.stored(ALIVE):
-        step.wake(-(-step.ctx.until // relation.period) * relation.period)
+        step.wake(min(-(-step.ctx.until // p) * p for p in relation.periods))
     if not len(instants):
         return changes.take(np.empty(0, np.int64))
     before = all_alive(step, relation.schema)
@@ -96,13 +99,14 @@ def _gridded(step: RelationStep, relation: Sampled, changes: Changes) -> Changes
     return found
 
 
-def _instants(step: RelationStep, period: int) -> Ints:
-    """The instants of the grid in this epoch, from the query's first instant on."""
+def _instants(step: RelationStep, periods: tuple[int, ...]) -> Ints:
+    """The instants of the grids in this epoch, from the query's first instant on."""
     start = step.ctx.start
     if start is None:
         return np.empty(0, np.int64)
     since = max(step.ctx.since, start)
-    return np.arange(-(-since // period) * period, step.ctx.until, period, dtype=np.int64)
+    grids = [np.arange(-(-since // p) * p, step.ctx.until, p, dtype=np.int64) for p in periods]
+    return grids[0] if len(grids) == 1 else np.unique(np.concatenate(grids))
 
 
 # -- SELECT at single instants ---------------------------------------------------------------------
@@ -173,10 +177,12 @@ def run_evaluated(step: RelationStep, relation: Evaluated) -> Changes:
     else:  # a row is there for one tick
         at, known = np.where(changes.signs > 0, changes.ts, changes.ts - 1), None
     columns = valued(step, changes.frame, relation.curves, at, known)
-    found = {
-        c.name: evaluate(c.expr, columns, len(changes), step.ctx.functions)
-        for c in relation.columns
-    }
+    named, derived = without_derivatives(relation.columns)
+    rows = Rows(changes.frame.columns, len(changes), dict(relation.curves), step.ctx.functions)
+    for name, call in derived.items():
+        derivative = rows.formula(call)
+        columns[name] = Vector(DOUBLE, derivative.at(at), both(derivative.valid, known))
+    found = {c.name: evaluate(c.expr, columns, len(changes), step.ctx.functions) for c in named}
     good = np.ones(len(changes), np.bool_)
     for name, value in found.items():
         if value.errors is None:
@@ -190,6 +196,17 @@ def run_evaluated(step: RelationStep, relation: Evaluated) -> Changes:
     return whole if good.all() else whole.take(np.flatnonzero(good))
 
 
+def without_derivatives(
+    columns: tuple[Named, ...],
+) -> tuple[tuple[Named, ...], dict[str, Expr]]:
+    """Columns in which derivatives are columns, and what these are."""
+    calls = dict.fromkeys(e for c in columns for e in derivatives_in(c.expr))
+    for call in sorted(calls, key=lambda e: -sum(1 for _ in walk(e))):  # outer ones first
+        column = Column(DOUBLE, True, str(call))
+        columns = tuple(replace(c, expr=replaced(c.expr, call, column)) for c in columns)
+    return columns, {str(call): call for call in calls}
+
+
 def valued(
     step: RelationStep, frame: Frame, curves: Curves, at: Ints, known: Mask | None
 ) -> dict[str, Vector]:
@@ -201,5 +218,5 @@ def valued(
         if curve.is_instant:
             columns[name] = Vector(TIMESTAMP, at, known)
         elif curve.start in frame.columns:
-            columns[name] = Vector(DOUBLE, rows.at(curve, at), known)
+            columns[name] = Vector(DOUBLE, rows.at(curve, at), both(columns[name].valid, known))
     return columns

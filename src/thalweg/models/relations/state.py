@@ -30,19 +30,21 @@ SEGMENTS = SlotKind("segments", SlotRule.KEPT, "segments as they began and ended
 ALIVE = SlotKind("alive", SlotRule.SUMMED, "rows as they stand")
 
 
-def scheduled(step: RelationStep, schema: Schema, changes: Changes) -> Changes:
+def scheduled(
+    step: RelationStep, schema: Schema, changes: Changes, slot: SlotKind = DUE
+) -> Changes:
     """The changes that are due in this epoch, of these and of those written down before; later ones
     are written down."""
     until = step.ctx.until
     later = changes.ts >= until
     now = changes if not later.any() else changes.take(np.flatnonzero(~later))
-    due = [_due(step, schema, table) for table in step.tables(DUE)]
+    due = [_due(step, schema, table) for table in step.tables(slot)]
     if later.any():
         table = _table(changes.take(np.flatnonzero(later)), schema)
         table = summed(table, [f.name for f in schema] + [TIME])
         if table.num_rows:
             table = table.take(pa.array(native.time_order(table.column(TIME).to_numpy())))
-            step.keep(DUE, table)
+            step.keep(slot, table)
             step.wake(int(table.column(TIME)[0].as_py()))
     return concat_changes([now, *due], schema)
 
@@ -70,11 +72,17 @@ def _table(changes: Changes, schema: Schema) -> pa.Table:
     return pa.table(columns)
 
 
-def keep_alive(step: RelationStep, schema: Schema, changes: Changes, keys: tuple[Key, ...]) -> None:
+def keep_alive(
+    step: RelationStep,
+    schema: Schema,
+    changes: Changes,
+    keys: tuple[Key, ...],
+    slot: SlotKind = ALIVE,
+) -> None:
     """Add what has changed to the rows as they stand."""
     if len(changes):
         table = summed(_table(changes, schema), [f.name for f in schema])
-        step.keep(ALIVE, table, keys)
+        step.keep(slot, table, keys)
 
 
 def keep_segments(step: RelationStep, schema: Schema, changes: Changes) -> None:
@@ -94,10 +102,10 @@ class Standing:
         return self.frame.take(np.repeat(np.arange(self.frame.length), self.weights))
 
 
-def all_alive(step: RelationStep, schema: Schema) -> Standing:
+def all_alive(step: RelationStep, schema: Schema, slot: SlotKind = ALIVE) -> Standing:
     """All rows of this task."""
     frames, weights = [], []
-    for table in step.tables(ALIVE):
+    for table in step.tables(slot):
         columns = {f.name: from_arrow(table.column(f.name), f.type) for f in schema}
         frame = Frame(columns, table.num_rows)
         own = step.own_rows(frame)
@@ -107,12 +115,14 @@ def all_alive(step: RelationStep, schema: Schema) -> Standing:
     return _standing(frames, weights, schema)
 
 
-def alive_by_key(step: RelationStep, schema: Schema, key: Key, wanted: Frame) -> Standing:
+def alive_by_key(
+    step: RelationStep, schema: Schema, key: Key, wanted: Frame, slot: SlotKind = ALIVE
+) -> Standing:
     """Rows that have one of the wanted keys, whose columns are in `wanted`."""
     arrays = [wanted.columns[c].to_arrow() for c in key]
     hashes = np.unique(hash_columns(arrays, wanted.length))
     frames, weights = [], []
-    for state in step.stored(ALIVE):
+    for state in step.stored(slot):
         pack = step.ctx.cache.open(state.meta.name)
         index = pack.index(key)
         found = _matching(hashes, index.hashes, index.ts)
