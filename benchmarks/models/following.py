@@ -82,9 +82,9 @@ def some_aircraft(folder: Path, minutes: int) -> pa.Table:
 
 
 def run(report: Report, quick: bool) -> None:
-    repeats = 1 if quick else 3
+    repeats = 1 if quick else 2
     window = 60 if quick else 600
-    _compare(report, "generated", generated(1_200 if quick else 3_600), BOUND, window, 60, repeats)
+    _compare(report, "generated", generated(1_200 if quick else 2_400), BOUND, window, 60, repeats)
     folder = shared_data()
     if folder is None:
         for base in BASES:

@@ -25,8 +25,8 @@ TUPLES_A_SEGMENT = 200
 RATE = 10_000
 EPOCHS = 4
 PREDICTIVE, HISTORICAL = 5.0, 50.0
-CURVE = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
-QUICK_CURVE = (1, 10, 100, 1_000)
+CURVE = (1, 10, 50, 100, 200, 500, 1_000)
+QUICK_CURVE = (10, 100, 1_000)
 CURVE_RATE = 1_000
 
 
@@ -57,7 +57,7 @@ def declare(report: Report) -> None:
 
 
 def run(report: Report, quick: bool) -> None:
-    tuples = 1_000_000 if quick else 2_000_000
+    tuples = 700_000 if quick else 1_500_000
     streams = {"trades": Stream(trades(tuples, TUPLES_A_SEGMENT, rate=RATE), ("symbol",))}
     for form, slide in FORMS.items():
         report.progress(f"MACD, {form}, {tuples:,} trades")
@@ -68,7 +68,7 @@ def run(report: Report, quick: bool) -> None:
         report.ratio(goal("predictive", form), found["tuples"].seconds, found["predictive"].seconds)
         report.ratio(goal("historical", form), found["tuples"].seconds, found["historical"].seconds)
     report.progress("MACD in epochs as the engine cuts them")
-    cut = measured(streams, SLIDES, 1 if quick else 3, epoch_rows=None)
+    cut = measured(streams, SLIDES, 1 if quick else 2, epoch_rows=None)
     rows(report, "MACD, answers every 2 s, epochs as the engine cuts them", cut, tuples)
     _curve(report, quick)
 
@@ -105,5 +105,5 @@ def _curve(report: Report, quick: bool) -> None:
         table = trades(tuples, count, rate=CURVE_RATE)
         streams = {"trades": Stream(table, ("symbol",))}
         for form, slide in FORMS.items():
-            found = measured(streams, slide, 1 if quick else 3)
+            found = measured(streams, slide, 1 if quick else 2)
             rows(report, f"MACD curve, {form}, {count} tuples a segment", found, tuples)

@@ -49,7 +49,7 @@ def declare(report: Report) -> None:
 
 
 def run(report: Report, quick: bool) -> None:
-    tuples = 1_000_000 if quick else 2_000_000
+    tuples = 700_000 if quick else 1_500_000
     runner = Runner()
     runner.stream("trades", trades(tuples, TUPLES_A_SEGMENT, rate=RATE), key=["symbol"])
     report.progress(f"sweeps over {tuples:,} trades")
