@@ -50,9 +50,7 @@ def positions(folder: Path) -> pa.Table:
     return pa.table(
         {
             "id": ids[order].astype(np.int64),
-            "x": (longitude - np.median(longitude))
-            * METRES_A_DEGREE
-            * np.cos(np.radians(middle)),
+            "x": (longitude - np.median(longitude)) * METRES_A_DEGREE * np.cos(np.radians(middle)),
             "y": (latitude - middle) * METRES_A_DEGREE,
             "vx": speed * KNOT * np.sin(angle),
             "vy": speed * KNOT * np.cos(angle),

@@ -25,7 +25,6 @@ QUICK_STEPS = 600
 SLOW = "every tuple of 10 s"
 
 
-
 def run(report: Report, quick: bool) -> None:
     tuples, window = (60_000, 60) if quick else (240_000, 600)
     tables = {
@@ -34,7 +33,10 @@ def run(report: Report, quick: bool) -> None:
     }
     with tempfile.TemporaryDirectory(prefix="thalweg-bench-") as place:
         folder = Path(place)
-        files = {name: _write(folder / name, one.table, 2 if quick else 4) for name, one in tables.items()}
+        files = {
+            name: _write(folder / name, one.table, 2 if quick else 4)
+            for name, one in tables.items()
+        }
         job = {"folder": place, "queries": ["macd", "following"], "window": window}
         theirs = run_child(
             PeerResult("spark"), command("models.spark_windows"), job, budget_s=300,

@@ -53,7 +53,10 @@ class Case:
 def _min(window: int, slide: str) -> tuple[str, str]:
     kind = "RSTREAM" if slide else "ISTREAM"
     over = f"[RANGE {window} SECONDS{slide}]"
-    return f"SELECT {kind} min(x) AS m FROM o {over}", f"SELECT {kind} min(x) AS m FROM o {over} {FIT}"
+    return (
+        f"SELECT {kind} min(x) AS m FROM o {over}",
+        f"SELECT {kind} min(x) AS m FROM o {over} {FIT}",
+    )
 
 
 _PAIRS = "a.x < b.x AND a.y < b.y AND a.id <> b.id"
@@ -173,7 +176,9 @@ def _rates(report: Report, quick: bool) -> None:
         table = moving_objects(10, seconds * rate, SECOND // rate, rate * 10)
         streams = {"o": Stream(table, ("id",))}
         tuples, models = _JOIN
-        over_view = f"SELECT ISTREAM a.id AS i, b.id AS j FROM lines AS a JOIN lines AS b ON {_PAIRS}"
+        over_view = (
+            f"SELECT ISTREAM a.id AS i, b.id AS j FROM lines AS a JOIN lines AS b ON {_PAIRS}"
+        )
         ways = {"models": _once(models, streams),
                 "segments given": _once(over_view, streams, view)}  # fmt: skip
         if rate <= 100:
@@ -190,9 +195,7 @@ def _rates(report: Report, quick: bool) -> None:
 
 
 def _both() -> str:
-    return (
-        f"MODEL (FIT x DEGREE 1 WITHIN {BOUND} EVERY 10 SECONDS, FIT y DEGREE 1 WITHIN {BOUND})"
-    )
+    return f"MODEL (FIT x DEGREE 1 WITHIN {BOUND} EVERY 10 SECONDS, FIT y DEGREE 1 WITHIN {BOUND})"
 
 
 def _measure_flat(

@@ -1,5 +1,5 @@
-"""Which of the objects follow each other: those whose mean square distance over ten minutes is below
-a square kilometre, asked every ten seconds of all pairs.
+"""Which of the objects follow each other: those whose mean square distance over ten minutes is
+below a square kilometre, asked every ten seconds of all pairs.
 
 The original asks for the mean distance. A root is no polynomial and its mean is not offered, so all
 sides are asked for the mean of the square, which is below only where the mean distance is too.

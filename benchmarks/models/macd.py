@@ -35,9 +35,7 @@ def text(source: str, model: str = "", slide: str = SLIDES) -> str:
 
     def average(seconds: int) -> str:
         window = f"[RANGE {seconds} SECONDS{slide}]"
-        return (
-            f"(SELECT symbol, avg(price) AS ap FROM {source} {window} {model} GROUP BY symbol)"
-        )
+        return f"(SELECT symbol, avg(price) AS ap FROM {source} {window} {model} GROUP BY symbol)"
 
     columns = "S.symbol, S.ap - L.ap AS diff" if slide else "S.symbol"
     return (

@@ -65,7 +65,9 @@ def agree(coefficients: Floats, roots: Floats) -> None:
     found, counts = real_roots(
         coefficients, np.zeros(len(coefficients)), np.ones(len(coefficients))
     )
-    ours = np.concatenate([row[:n] + i for i, (row, n) in enumerate(zip(found, counts, strict=True))])
+    ours = np.concatenate(
+        [row[:n] + i for i, (row, n) in enumerate(zip(found, counts, strict=True))]
+    )
     if len(ours) != len(roots) or not np.allclose(np.sort(ours), np.sort(roots), atol=1e-9, rtol=0):
         raise AssertionError(f"{len(ours):,} roots, scipy has {len(roots):,}")
 

@@ -2,11 +2,12 @@
 
 Both are Parquet files with zstd, sorted by aircraft and time: aircraft, time, and what the latitude
 is. Rounded: whole multiples of a step, as differences from the value before. A step as wide as the
-bound errs by half of it at most (the baseline of the specification); one of twice the bound errs by
-as much as segments do. Segments: how long after the last tuple of the one before it begins, how long
-it lasts, and both ends of the line as whole multiples of a quarter of the bound, as differences (of
-the first end from the last one before); the fit is so much narrower that every tuple is within the
-bound of what is read back. Beside it segments with DOUBLE coefficients, as rows of the engine have.
+bound errs by half of it at most (the baseline of the specification); one of twice the bound errs
+by as much as segments do. Segments: how long after the last tuple of the one before it begins, how
+long it lasts, and both ends of the line as whole multiples of a quarter of the bound, as
+differences (of the first end from the last one before); the fit is so much narrower that every
+tuple is within the bound of what is read back. Beside it segments with DOUBLE coefficients, as rows
+of the engine have.
 """
 
 from __future__ import annotations
@@ -102,9 +103,7 @@ def generated(quick: bool) -> Positions:
     return by_key(table)
 
 
-def pieces_of(
-    found: Positions, within: float, method: str = "hull", every: int = HOUR
-) -> Pieces:
+def pieces_of(found: Positions, within: float, method: str = "hull", every: int = HOUR) -> Pieces:
     fit = Fit(1, within, False, method)
     return fitted(found.key, found.ts, found.value[:, np.newaxis], [fit], every)
 

@@ -1,5 +1,6 @@
 """Tuples a second through the engine, from packs to the committed epoch: reading, sorting by key,
-fitting or holding against the model, writing segments and committing. Not parsing and writing packs.
+fitting or holding against the model, writing segments and committing. Not parsing and writing
+packs.
 """
 
 from __future__ import annotations
@@ -16,8 +17,7 @@ KEYS = 100
 LONG, SHORT = 30.0, 3.0
 QUERIES = {
     "fit hull": "SELECT k, x FROM walk MODEL (FIT x DEGREE 1 WITHIN {e})",
-    "fit swing": "SELECT k, x FROM walk MODEL (FIT x DEGREE 1 WITHIN {e}) "
-    "WITH (fit = 'swing')",
+    "fit swing": "SELECT k, x FROM walk MODEL (FIT x DEGREE 1 WITHIN {e}) WITH (fit = 'swing')",
     "validate": "SELECT k, x FROM walk MODEL (x = x + v*t) ERROR x WITHIN {e}",
     "no bound": "SELECT k, x FROM walk MODEL (x = x + v*t)",
 }
