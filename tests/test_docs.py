@@ -41,6 +41,8 @@ def runner() -> Runner:
     made.stream("trades", pa.table({**trades, "qty": [90, 5, 0, 40, 7, None], "ts": ts}))
     quotes = {"sym": list(TRADES), "bid": [1.0 * i for i in range(n)], "ts": ts}
     made.stream("quotes", pa.table(quotes))
+    cars = {"id": list(TRADES), "x": [36.0 * i for i in range(n)], "y": [0.0] * n, "v": [9.0] * n}
+    made.stream("cars", pa.table({**cars, "ts": ts}), key=["id"])
     made.table("companies", pa.table({"sym": ["AAA", "BBB"], "sector": ["tech", "food"]}))
     for text in VIEWS:
         made.sql(text)

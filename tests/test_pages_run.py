@@ -40,15 +40,34 @@ def test_the_guide_runs_as_printed(tmp_path: Path) -> None:
     assert "blocks of" in done.stdout
 
 
+@pytest.mark.parametrize("page", ["models.md"])
+def test_pages_without_spark_run_as_printed(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In an empty folder; all that they need is installed with Thalweg."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TRACKS", raising=False)
+    run = PageRun({"__name__": "__main__"})
+    run.run((DOCS / page).read_text("utf-8"))
+    assert run.count > 40
+    pictures = sorted(DOCS.glob("images/models_*.svg"))
+    assert len(pictures) == len(sorted(tmp_path.glob("*.svg")))
+    for picture in pictures:  # docs/make_models_pictures.py
+        made = tmp_path / picture.name.removeprefix("models_")
+        compare(picture.read_text("utf-8"), made.read_text("utf-8"), like=True)
+
+
 def _write_files(folder: Path) -> None:
     """The files that the language page reads; half of the rows lie before noon."""
     seconds = [NOON + 4 * (i - 3) for i in range(len(SYMS))]
     ts = pa.array([s * 1_000_000 for s in seconds], pa.timestamp("us", "UTC"))
     prices = [120.0, 90.0, 11.25, 101.5, 99.0, 300.0, 310.0]
     trades = {"sym": SYMS, "price": prices, "qty": [90, 5, 0, 40, 7, 3, 2], "ts": ts}
-    for name in ("trades", "quotes", "regions"):
+    cars = {"id": ["AAA", "BBB"], "x": [0.0, 90.0], "y": [0.0, 1.0], "v": [9.0, 2.0], "ts": ts[:2]}
+    for name in ("trades", "quotes", "regions", "cars"):
         (folder / name).mkdir(parents=True)
     pq.write_table(pa.table(trades), folder / "trades" / "1.parquet")
+    pq.write_table(pa.table(cars), folder / "cars" / "1.parquet")
     pq.write_table(pa.table({"region": ["north"]}), folder / "regions" / "1.parquet")
     (folder / "companies.csv").write_text("sym,sector\nAAA,tech\nBBB,food\n")
     stamps = [f"2026-01-01T{s // 3600 % 24:02}:{s // 60 % 60:02}:{s % 60:02}Z" for s in seconds]
@@ -82,7 +101,7 @@ def test_the_language_page_runs_as_printed(spark: Any, tmp_path: Path) -> None:
 
 def test_what_is_not_run_is_on_a_page() -> None:
     """The table of exceptions has no entry that nothing needs, and each has its reason."""
-    blocks = [b for page in ("guide.md", "language.md") for b in _blocks(page)]
+    blocks = [b for page in ("guide.md", "language.md", "models.md") for b in _blocks(page)]
     for what, why in LEFT_OUT.items():
         assert why
         assert any(what in b.text for b in blocks), f"{what} is on no page"

@@ -95,6 +95,7 @@ WINDOW_CHECKS = {
     "plan/leaf.py": (2, "time_window and ordered_window narrow the type for those who asked first"),
     "plan/instant_plan.py": (1, "at one instant a time window is a condition, others are not"),
     "lang/binding/asof_join.py": (1, "ASOF joins need the age that only [RANGE] bounds"),
+    "models/language/windows.py": (1, "functions of time have windows over time alone"),
     "runtime/lifecycle/coverage.py": (1, "only time windows say since when they are complete"),
     "runtime/lifecycle/window_reach.py": (1, "only windows over time reach back a time"),
 }

@@ -108,6 +108,7 @@ def _ours(
             break
         case = f"{count:,} queries"
         report.row(case, system, "rate", "rows/s", done["rate"])
+        report.row(case, system, "rate of the whole run", "rows/s", done["whole"])
         report.row(case, system, "registering a query", "ms", done["register"])
         found[count] = done["rate"]
     return found
@@ -123,6 +124,8 @@ def _spark(
             report.row(f"{count:,} queries", system, "rate", "rows/s", None)
             break
         report.row(f"{count:,} queries", system, "rate", "rows/s", done["rate"])
+        if "warm" in done:
+            report.row(f"{count:,} queries", system, "rate, warm", "rows/s", done["warm"])
         found[count] = done["rate"]
     return found
 

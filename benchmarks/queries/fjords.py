@@ -51,25 +51,29 @@ def measure(report: Report, quick: bool) -> None:
     counts = (1, 2, 5, 20, 100) if quick else (1, 2, 3, 5, 10, 20, 50, 100)
     shared, apart = {}, {}
     for n in counts:
-        shared[n] = _seconds(1, n)
-        apart[n] = _seconds(n, 1)
+        shared[n], found = _seconds(1, n)
+        apart[n], others = _seconds(n, 1)
+        if found != others:
+            raise RuntimeError(f"{n} selections: {found} results, {others} of n engines")
         for system, seconds in (("thalweg", shared[n]), ("thalweg, n engines", apart[n])):
             case = f"{n} selections"
             report.row(case, system, "time a query", "ms", seconds / n * 1e3)
             report.row(case, system, "rows a second, all queries", "rows/s", RECORDS * n / seconds)
         report.progress(f"figures 8 and 9: {n} selections done")
-    report.row("no selection", "thalweg", "time", "ms", _seconds(1, 0) * 1e3)
+    report.row("no selection", "thalweg", "time", "ms", _seconds(1, 0)[0] * 1e3)
     report.measure(WINS, min(apart[n] / shared[n] for n in counts if n > 1))
     report.ratio(FALLS, shared[100] / 100, shared[1])
     report.ratio(RISES, 20 * shared[1], shared[20])
 
 
-def _seconds(engines: int, queries: int, turns: int = 3) -> float:
-    """All records through some engines with some selections each; median of some turns."""
-    return statistics.median(_once(engines, queries) for _ in range(turns))
+def _seconds(engines: int, queries: int, turns: int = 3) -> tuple[float, int]:
+    """All records through some engines with some selections each; median of some turns, and how
+    many results there are."""
+    done = [_once(engines, queries) for _ in range(turns)]
+    return statistics.median(seconds for seconds, _ in done), done[0][1]
 
 
-def _once(engines: int, queries: int) -> float:
+def _once(engines: int, queries: int) -> tuple[float, int]:
     made = []
     for number in range(engines):
         runner = Runner()
@@ -84,4 +88,7 @@ def _once(engines: int, queries: int) -> float:
     for table in fed:
         for runner in made:
             runner.feed({"sensor": table})
-    return time.perf_counter() - begun
+    seconds = time.perf_counter() - begun
+    for runner in made:
+        runner.close()
+    return seconds, sum(q.results().num_rows for r in made for q in r.queries.values())

@@ -154,6 +154,7 @@ def _invocations(kind: str, window: int, predicates: int, queries: int = 32) -> 
 
 
 def _joins(report: Report, window: int = 576, queries: int = 8) -> None:
+    sizes: dict[str, list[int]] = {mode: [] for mode in MODES}
     for mode in MODES:
         runner, rng = opened(window, "r", "s"), random.Random(8)
         for i in range(queries):
@@ -169,11 +170,14 @@ def _joins(report: Report, window: int = 576, queries: int = 8) -> None:
             runner.feed({"r": rows(at, at + step), "s": rows(at + 1, at + step + 1)})
             for i in range(queries):
                 begun = time.perf_counter()
-                runner.queries[f"q{i}"].invoke()
+                answer = runner.queries[f"q{i}"].invoke()
                 times.append(time.perf_counter() - begun)
+                sizes[mode].append(answer.num_rows)
         seconds = statistics.median(times[len(times) // 3 :])
         case = f"join of two streams, window {window}"
         report.row(case, f"thalweg, {mode}", "invocation", "ms", seconds * 1e3)
+    if not sizes["none"] == sizes["p"] == sizes["c"]:
+        raise RuntimeError(f"modes answer joins differently: {sizes}")
     report.progress("figure 8 done")
 
 

@@ -10,6 +10,8 @@ import difflib
 from collections.abc import Iterable
 from typing import Any, Self
 
+from thalweg.masking import masked
+
 
 class ThalwegError(Exception):
     """A refusal with cause, place and remedy. Nothing is refused without a remedy."""
@@ -43,11 +45,20 @@ class ThalwegError(Exception):
         parts = [self.message]
         if self.line is not None and self.column is not None:
             parts[0] += f" (line {self.line}, column {self.column})"
-            lines = (self.text or "").splitlines()
-            if 0 < self.line <= len(lines):
-                parts += [f"  {lines[self.line - 1]}", "  " + " " * (self.column - 1) + "^"]
+            parts += _pointed_at(self.text or "", self.line, self.column)
         parts.append(f"  → {self.remedy}")
         return "\n".join(parts)
+
+
+def _pointed_at(text: str, line: int, column: int) -> list[str]:
+    """A line of a statement as it may be shown, and a caret below the column."""
+    lines = text.splitlines()
+    if not 0 < line <= len(lines):
+        return []
+    shown = masked(text).splitlines()[line - 1]
+    before = "\n".join([*lines[: line - 1], lines[line - 1][: column - 1]])
+    indent = column - 1 if shown == lines[line - 1] else len(masked(before).split("\n")[-1])
+    return [f"  {shown}", "  " + " " * indent + "^"]
 
 
 def _again(kind: type[ThalwegError], message: str, fields: dict[str, Any]) -> ThalwegError:

@@ -23,6 +23,9 @@ def shop(**options: Any) -> Runner:
     quotes = {"sym": list(SYMS), "bid": [1.0 * i for i in range(n)], "ts": ts}
     made.stream("quotes", pa.table(quotes))
     made.table("companies", pa.table({"sym": ["AAA", "BBB"], "sector": ["tech", "food"]}))
+    cars = {"id": ["AAA", "BBB"] * 3, "x": [0.0, 120.0, 30.0, 130.0, 60.0, 140.0], "ts": ts}
+    cars |= {"y": [0.0, 1.0] * 3, "v": [30.0, 20.0] * 3}
+    made.stream("cars", pa.table(cars), key=["id"])
     made.sql("CREATE VIEW busy AS SELECT sym FROM trades [RANGE 1 MINUTE] GROUP BY sym "
              "HAVING count(*) > 2")  # fmt: skip
     odd = {"unit price": [1.0], "select": [2], "a`b": ["x"], "ts": ts[:1]}

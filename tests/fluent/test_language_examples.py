@@ -27,6 +27,50 @@ EXAMPLES = [
 
 Form = Callable[[Runner], Stream]
 FORMS: dict[str, Form] = {
+    "SELECT id, x FROM cars MODEL (x = x)":
+    lambda r: r["cars"].model(x="x").select("id", "x"),
+
+    "SELECT ISTREAM id, x FROM cars MODEL (x = x + v*t) FOR 10 SECONDS WHERE x > 100":
+    lambda r: r["cars"].model(x="x + v*t", horizon="10 s").filter(col("x") > 100)
+    .select("id", "x").istream(),
+
+    "SELECT RSTREAM id, x, derivative(x) AS speed "
+    "FROM cars MODEL (FIT x DEGREE 1 WITHIN 0.5 EVERY 5 MINUTES) SAMPLE EVERY 10 SECONDS":
+    lambda r: r["cars"].fit("x", within=0.5, every="5 min")
+    .select("id", "x", speed=fn.derivative(col("x"))).sample(every="10 s").rstream(),
+
+    "SELECT RSTREAM id, avg(x) AS mean, integral(x) AS area, coverage(x) AS known "
+    "FROM cars [RANGE 10 SECONDS SLIDE 5 SECONDS] MODEL (x = x) GROUP BY id "
+    "HAVING coverage(x) > 0.9":
+    lambda r: r["cars"].range("10 s", slide="5 s").model(x="x").group_by("id")
+    .having(fn.coverage(col("x")) > 0.9)
+    .agg(mean=fn.avg(col("x")), area=fn.integral(col("x")), known=fn.coverage(col("x"))).rstream(),
+
+    "SELECT sum(x) AS total FROM cars MODEL (x = x)":
+    lambda r: r["cars"].model(x="x").agg(total=fn.sum(col("x"))),
+
+    "SELECT id FROM cars MODEL (x = x + v*t) WHERE x > 100 ERROR x WITHIN 0.5":
+    lambda r: r["cars"].model(x=col("x") + col("v") * col("t")).filter("x > 100").select("id")
+    .error(x=0.5),
+
+    "SELECT a.id AS one, b.id AS other FROM cars a MODEL (x = x + v*t) FOR 1 MINUTE "
+    "JOIN cars b MODEL (x = x + v*t) FOR 1 MINUTE ON a.id < b.id "
+    "WHERE abs(a.x - b.x) < 5 WITH (release = 'eager')":
+    lambda r: r["cars"].model(x="x + v*t", horizon="1 min").alias("a")
+    .join(r["cars"].model(x="x + v*t", horizon="1 min").alias("b"), "a.id < b.id")
+    .filter(fn.abs(col("a.x") - col("b.x")) < 5).select(one="a.id", other="b.id")
+    .with_options(release="eager"),
+
+    "SELECT RSTREAM t.sym, c.x FROM trades [NOW] t JOIN cars c MODEL (x = x) ON t.sym = c.id":
+    lambda r: r["trades"].now().alias("t")
+    .join(r["cars"].model(x="x").alias("c"), col("t.sym") == col("c.id"))
+    .select("t.sym", "c.x").rstream(),
+
+    "SELECT ISTREAM id, count(*) AS n FROM (SELECT id, x FROM cars MODEL (x = x) SAMPLE RATE 2) "
+    "[RANGE 1 MINUTE] c GROUP BY id":
+    lambda r: r["cars"].model(x="x").select("id", "x").sample(rate=2).range("1 min").alias("c")
+    .group_by("id").agg(n=fn.count()).istream(),
+
     "SELECT ISTREAM sym, avg(price) AS mean FROM trades [RANGE 1 MINUTE] GROUP BY sym":
     lambda r: r["trades"].range("1 min").group_by("sym").agg(mean=fn.avg(col("price"))).istream(),
 

@@ -284,11 +284,6 @@ def test_names_ignore_case() -> None:
 # --- what later versions bring
 
 LATER_SELECTS = (
-    "SELECT sym FROM trades MODEL (price = a + b * t)",
-    "SELECT sym FROM trades t MODEL (FIT price DEGREE 1 WITHIN 0.1)",
-    "SELECT sum(qty) FROM trades [NOW] ERROR qty WITHIN 5%",
-    "SELECT sym FROM trades SAMPLE EVERY 1 SECOND",
-    "SELECT sym FROM trades SAMPLE RATE 0.1",
     "SELECT sym FROM trades QOS (LATENCY (0:1, 1:0))",
     "SELECT count(*) WITHIN (5%) FROM trades [NOW]",
     "SELECT sum(qty) WITHIN (8 BUCKETS) FROM trades [NOW]",

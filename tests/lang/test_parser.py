@@ -13,6 +13,9 @@ from thalweg.fluent.text import query_text
 from thalweg.lang.durations import parse_duration
 from thalweg.lang.parsing import ast
 from thalweg.lang.parsing.parser import parse_query, parse_window
+from thalweg.models.language.error_clause import ErrorClause
+from thalweg.models.language.model_clause import Fit, Formula, ModelClause
+from thalweg.models.language.sample_clause import SampleClause
 from thalweg.plan.logical import EmitKind
 from thalweg.statements import parse
 from thalweg.windows.landmark import FromToClause, LandmarkClause
@@ -255,16 +258,23 @@ def test_a_subquery_is_a_source() -> None:
 
 
 def test_models() -> None:
-    found = source("cars c MODEL (x = x0 + v * t, FIT y DEGREE 2 WITHIN 0.5)")
-    given, fitted = found.models
-    assert given.attribute == "x"
-    assert given.polynomial is not None
-    assert (fitted.attribute, fitted.degree, fitted.within) == ("y", 2, 0.5)
+    found = source(
+        "cars c MODEL (x = x0 + v * t, FIT y DEGREE 2 WITHIN 0.5% EVERY 1 HOUR) FOR 1 DAY"
+    )
+    assert isinstance(found.clause, ModelClause)
+    given, fitted = found.clause.models
+    assert isinstance(given, Formula)
+    assert (given.attribute, given.polynomial.sql()) == ("x", "x0 + v * t")
+    assert fitted == Fit("y", 2, 0.5, True, HOUR)
+    assert (found.alias, found.clause.horizon) == ("c", DAY)
 
 
-def test_t_to_the_power_is_allowed_in_a_model() -> None:
-    (model,) = source("cars c MODEL (x = 1 + 2 * t ^ 2)").models
-    assert model.polynomial is not None
+def test_a_power_binds_tightest_in_a_model() -> None:
+    clause = source("cars c MODEL (x = v*t + a*t^2)").clause
+    assert isinstance(clause, ModelClause)
+    (model,) = clause.models
+    assert isinstance(model, Formula)
+    assert model.polynomial.sql(dialect="spark").lower() == "v * t + a * pow(t, 2)"
 
 
 # --- SELECT
@@ -307,8 +317,10 @@ def test_every_clause_of_select() -> None:
     assert query.having is not None
     assert len(query.order_by) == 2
     assert query.limit is not None
-    assert [(e.within, e.relative) for e in query.errors] == [(5.0, True), (0.1, False)]
-    assert query.sample == ast.SampleClause(every=10 * SECOND)
+    error, sample = query.clauses
+    assert isinstance(error, ErrorClause)
+    assert [(e.within, e.relative) for e in error.bounds] == [(5.0, True), (0.1, False)]
+    assert sample == SampleClause(every=10 * SECOND)
     assert query.qos == (
         ast.QosClause("LATENCY", None, ((0, 1), (5, 0.5), (10, 0))),
         ast.QosClause("LOSS", None, ((0, 0), (1, 1))),
@@ -327,7 +339,7 @@ def test_lower_case_keywords_mean_the_same() -> None:
     )
     upper, lower = select(text), select(text.lower())
     assert upper.kind == lower.kind
-    assert upper.sample == lower.sample == ast.SampleClause(rate=0.5)
+    assert upper.clauses == lower.clauses == (SampleClause(rate=0.5),)
     assert upper.options == lower.options
     assert [w.alias for w in upper.sources] == [w.alias for w in lower.sources]
     assert len(lower.group_by) == 1

@@ -173,6 +173,7 @@ def test_a_named_query_shows_the_place_in_its_statement(runner: Runner) -> None:
         ("^CREATE STREAM s (ts TIMESTAMP) TIMESTAMP BY ts KEY (b)", ConfigError, "no column b"),
         ("CREATE STREAM s (a INT, ts TIMESTAMP) ^LATENESS 1 SECOND", ParseError, "TIMESTAMP BY"),
         ("CREATE STREAM s (a INT, ts TIMESTAMP) TIMESTAMP BY ts ^BANANA", ParseError, "a clause"),
+        ("^CREATE STREAM s (ts BIGINT) TIMESTAMP BY ts", ConfigError, "what does it count"),
         ("CREATE STREAM s (ts BIGINT) TIMESTAMP BY ts UNIT ^parsecs", ParseError, "unit of time"),
         ("^CREATE STREAM s (t BIGINT) TIMESTAMP BY t FROM FILES 'x' FORMAT xl", ConfigError, "xl"),
     ],

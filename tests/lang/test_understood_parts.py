@@ -40,6 +40,22 @@ def test_a_part_without_a_meaning_is_refused_where_it_stands(sql: str) -> None:
     assert (found.value.column or 0) > 1
 
 
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("SELECT BINARY 'v' AS b FROM s", "BINARY does not go before a text"),
+        ("SELECT v FROM s [NOW] a CROSS JOIN s [NOW] b ON a.v = b.v", "no condition"),
+        ("SELECT IF v > 1 THEN 2 END AS x FROM s", "expected FROM"),
+        ("SELECT v FROM s FINAL", "found 'FINAL'"),
+    ],
+)
+def test_words_of_other_dialects_are_refused(sql: str, words: str) -> None:
+    runner = Runner()
+    runner.stream("s", pa.table({"v": [4.0], "ts": pa.array([0], pa.timestamp("us", "UTC"))}))
+    with pytest.raises(ThalwegError, match=words):
+        runner.query(sql, "q")
+
+
 def test_extract_takes_parts_of_times_and_no_function() -> None:
     runner = Runner()
     runner.stream("s", pa.table({"v": [4.0], "ts": pa.array([0], pa.timestamp("us", "UTC"))}))
@@ -62,3 +78,11 @@ def test_whatever_else_sqlglot_knows_of_a_node_is_unread(kind: type[exp.Expr]) -
         node.set(name, exp.Placeholder(this="x"))
         is_read = name in PARTS[kind] and (kind, name) not in NAMES
         assert [part for _, part in unread(node)] == ([] if is_read else [name])
+
+
+def test_if_is_a_function_of_two_or_three_arguments() -> None:
+    runner = Runner()
+    runner.stream("s", pa.table({"v": [4.0], "ts": pa.array([0], pa.timestamp("us", "UTC"))}))
+    query = runner.query("SELECT IF(v > 5, 1) AS a, if(v > 1, 1, 2) AS b FROM s", "q")
+    runner.run()
+    assert query.results().select(["a", "b"]).to_pylist() == [{"a": None, "b": 1}]

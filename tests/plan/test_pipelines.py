@@ -5,8 +5,10 @@ from __future__ import annotations
 from itertools import permutations
 from random import Random
 
+import pyarrow as pa
 import pytest
 
+from thalweg.plan.joins.join_keys import KeyClasses
 from thalweg.plan.joins.join_order import Orders
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.pipeline import Pipeline
@@ -108,3 +110,25 @@ def test_a_cycle_is_probed_by_all_its_keys() -> None:
     assert closing.check is not None
     assert closing.check.target == ("f",)
     assert closing.check.parent == 0
+
+
+@pytest.mark.parametrize("count", [10, 20])
+def test_planning_a_wide_join_finds_its_keys_a_few_times(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every part of every pipeline asked for them, so that thirty inputs took half a minute."""
+    made = 0
+    plain = KeyClasses.__post_init__
+
+    def counting(keys: KeyClasses) -> None:
+        nonlocal made
+        made += 1
+        plain(keys)
+
+    monkeypatch.setattr(KeyClasses, "__post_init__", counting)
+    runner = Runner()
+    stamps = pa.array([0], pa.timestamp("us", "UTC"))
+    runner.stream("s", pa.table({"k": [1], "n": [1], "ts": stamps}))
+    joins = [f"JOIN s [NOW] x{i} ON x{i}.n = x{i - 1}.k" for i in range(1, count)]
+    runner.query(f"SELECT x0.k FROM s [NOW] x0 {' '.join(joins)}", "q")
+    assert 1 <= made <= 60

@@ -25,6 +25,23 @@ EXAMPLES = {
     "Counted": "SELECT DISTINCT k FROM s [RANGE 9 SECONDS]",
     "UnionAll": "SELECT k FROM s [RANGE 9 SECONDS] UNION ALL SELECT v FROM s [NOW]",
     "Sequenced": "SELECT k, lag(v) OVER (PARTITION BY k) AS before FROM s",
+    "ModeledRelation": "SELECT k, x FROM s MODEL (x = v) FOR 9 SECONDS",
+    "Fitted": "SELECT k, v FROM s MODEL (FIT v DEGREE 1 WITHIN 0.5)",
+    "Predicted": "SELECT k, x FROM s MODEL (x = v * t) WHERE x > 4 WITH (release = 'eager')",
+    "Solved": "SELECT k, x FROM s MODEL (x = v * t) WHERE x > 4",
+    "Mapped": "SELECT k, x * x AS square FROM s MODEL (x = v * t)",
+    "Shown": "SELECT k, x FROM s MODEL (x = v * t)",
+    "Sampled": "SELECT k, x FROM s MODEL (x = v * t) SAMPLE EVERY 2 SECONDS",
+    "Evaluated": "SELECT k, exp(x) AS e FROM s MODEL (x = v * t) SAMPLE EVERY 2 SECONDS",
+    "Summed": "SELECT k, avg(x) AS a, coverage(x) AS c FROM s [RANGE 9 SECONDS] MODEL (x = v) "
+    "GROUP BY k",
+    "Enveloped": "SELECT max(x) AS most FROM s MODEL (x = v * t)",
+    "WindowedExtremes": "SELECT k, min(x) AS least FROM s [RANGE 9 SECONDS] MODEL (x = v * t) "
+    "GROUP BY k",
+    "Delayed": "SELECT RSTREAM max(x) AS most FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS] "
+    "MODEL (x = v * t)",
+    "Restored": "SELECT k, x FROM kept WHERE x > 4",
+    "Combined": "SELECT k, max(x) - min(x) AS spread FROM s MODEL (x = v * t) GROUP BY k",
 }
 IN_BLOCKS = {"Scan", "Window", "Filter", "Join", "Project", "Aggregate", "Emit"}
 """Nodes that become parts of blocks, not relations of their own."""
@@ -33,7 +50,10 @@ IN_BLOCKS = {"Scan", "Window", "Filter", "Join", "Project", "Aggregate", "Emit"}
 def made() -> Runner:
     runner = Runner()
     stamps = pa.array(np.arange(40) * 1_000_000, pa.timestamp("us", "UTC"))
-    runner.stream("s", pa.table({"k": [i % 3 for i in range(40)], "v": range(40), "ts": stamps}))
+    runner.stream(
+        "s", pa.table({"k": [i % 3 for i in range(40)], "v": range(40), "ts": stamps}), key=["k"]
+    )
+    runner.sql("CREATE VIEW kept RETAIN 1 DAY AS SELECT k, x FROM s MODEL (x = v * t)")
     return runner
 
 

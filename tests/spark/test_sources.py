@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from thalweg import Engine
-from thalweg.errors import DuplicateName, SourceError, TypeMismatch, UnknownName
+from thalweg.errors import ConfigError, DuplicateName, SourceError, TypeMismatch, UnknownName
 from thalweg.runtime.sources.push import Heartbeat
 
 pytestmark = pytest.mark.spark
@@ -259,3 +259,21 @@ def test_a_stream_from_a_single_file(spark: Any, tmp_path: Path, scheme: str) ->
         query = engine.query("SELECT k FROM s")
         engine.run()
         assert query.results()["k"].to_pylist() == [1]
+
+
+def test_a_secret_that_is_not_there_is_refused_before_the_query_starts(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [{"k": 1, "ts": 1}]
+    sql = f"SELECT k FROM s INTO SPARK 'json' OPTIONS (path = '{tmp_path}/out', x = SECRET 'NO_PW')"
+    with Engine(spark, path=tmp_path / "engine") as engine:
+        engine.feed("s", lambda: iter(rows), "k BIGINT, ts TIMESTAMP", "ts")
+        with pytest.raises(ConfigError, match="there is no secret NO_PW"):
+            engine.query(sql, "q")
+        monkeypatch.setenv("NO_PW", "hunter2")
+        engine.query(sql, "r")
+        engine.run()
+        assert engine.queries["r"].stats()["sink_error"] is None
+    assert any((tmp_path / "out").rglob("*.json"))
+    kept = [f.read_bytes() for f in (tmp_path / "engine").rglob("*") if f.is_file()]
+    assert not any(b"hunter2" in content for content in kept)

@@ -12,6 +12,7 @@ from rich.text import Text
 from thalweg.cli.script import placed_in, read_script
 from thalweg.features import LANGUAGE
 from thalweg.instants import format_duration
+from thalweg.masking import masked
 from thalweg.plan.catalog import StreamDef, TableDef
 from thalweg.runtime.session.rehearsal import plan_session
 from thalweg.runtime.session.session import Query
@@ -37,7 +38,7 @@ def show(made: object, console: Console) -> None:
     elif isinstance(made, Query):
         _heading(console, "query", made.name, "")
         if console.is_terminal:
-            console.print(Syntax(made.text, "sql", background_color="default"))
+            console.print(Syntax(masked(made.text), "sql", background_color="default"))
         _print_plan(console, made.explain())
     elif isinstance(made, str):
         _print_plan(console, made)

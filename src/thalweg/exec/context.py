@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.columns.frame import Frame
+from thalweg.columns.shown_values import shown_values
 from thalweg.columns.vector import ERROR_TEXT, Codes, Vector, from_arrow
 from thalweg.exec.expressions.evaluate import UserFunction
 from thalweg.exec.tactics import AnyTactic, Seen, Subject
@@ -98,5 +99,5 @@ def rejects_table(rejects: list[Reject]) -> pa.Table | None:
 
 
 def _in_words(frame: Frame) -> list[str]:
-    columns = {n: v.to_arrow().to_pylist() for n, v in frame.columns.items()}
+    columns = {n: shown_values(v.to_arrow()) for n, v in frame.columns.items()}
     return [", ".join(f"{n}={v[i]}" for n, v in columns.items()) for i in range(frame.length)]

@@ -68,7 +68,8 @@ def into_clause(kind: str, target: str, format: str | None, options: Options) ->
 
 def says_more(query: ast.Select) -> bool:
     """Whether something is said that comes after SELECT and DISTINCT."""
-    return bool(query.kind or query.order_by or query.into) or query.limit is not None
+    later = query.kind or query.order_by or query.into or query.clauses
+    return bool(later) or query.limit is not None
 
 
 def part(query: ast.Query) -> ast.Query:

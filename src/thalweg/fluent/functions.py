@@ -66,6 +66,4 @@ def _call(name: str, arguments: tuple[Operand, ...]) -> Call:
     if name.lower() == "count" and not arguments:
         return Call(exp.Anonymous(this=name, expressions=[exp.Star()]))
     nodes = [scalar(a) for a in arguments]
-    if name.lower() == "if" and 2 <= len(nodes) <= 3:
-        return Call(exp.If(**dict(zip(("this", "true", "false"), nodes, strict=False))))
     return Call(exp.Anonymous(this=name, expressions=nodes))

@@ -23,8 +23,8 @@ from thalweg.fluent.expressions import (
 from thalweg.fluent.home import Home
 from thalweg.fluent.joins import joined
 from thalweg.fluent.literals import literal
+from thalweg.fluent.modeled import Modeled
 from thalweg.fluent.names import written
-from thalweg.fluent.windowed import Windowed
 from thalweg.lang.parsing import ast
 from thalweg.lang.syntax import exp
 from thalweg.plan.logical import EmitKind
@@ -43,7 +43,7 @@ def named(home: Home, name: str) -> Stream:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Stream(Windowed):
+class Stream(Modeled):
     """A stream, table or view, or what a query makes of them; `engine["trades"]` gives one.
 
     >>> import pyarrow as pa

@@ -13,6 +13,7 @@ from typing import Any
 from thalweg.errors import BindError, NotAvailableYet
 from thalweg.fluent.literals import amount_and_unit
 from thalweg.fluent.names import dotted, written
+from thalweg.fluent.names import written as written_name
 from thalweg.lang.parsing import ast
 from thalweg.lang.parsing.expression_parser import Dialect
 from thalweg.lang.parsing.parser import parse_query
@@ -209,6 +210,9 @@ class _Writer:
 
     def listed(self, written: Sequence[exp.Expr]) -> str:
         return _listed(written)
+
+    def name(self, plain: str) -> str:
+        return written_name(plain)
 
 
 def _duration(micros: int) -> str:

@@ -22,7 +22,7 @@ Moment = str | datetime | date
 
 
 def range_window(span: Duration, slide: Duration | None) -> RangeClause:
-    return RangeClause(_micros(span), None if slide is None else _micros(slide))
+    return RangeClause(micros(span), None if slide is None else micros(slide))
 
 
 def rows_window(rows: int, by: Condition | Iterable[Condition]) -> RowsClause:
@@ -34,7 +34,7 @@ def rows_window(rows: int, by: Condition | Iterable[Condition]) -> RowsClause:
 
 
 def session_window(gap: Duration, by: Condition | Iterable[Condition]) -> SessionClause:
-    return SessionClause(_micros(gap), _columns(by))
+    return SessionClause(micros(gap), _columns(by))
 
 
 def landmark_window(at: Moment | None, every: Duration | None) -> LandmarkClause:
@@ -45,14 +45,15 @@ def landmark_window(at: Moment | None, every: Duration | None) -> LandmarkClause
         )
     if at is not None:
         return LandmarkClause(at=_moment(at))
-    return LandmarkClause(every=_micros(every or 0))
+    return LandmarkClause(every=micros(every or 0))
 
 
 def between_window(start: Moment, end: Moment) -> FromToClause:
     return FromToClause(_moment(start), _moment(end))
 
 
-def _micros(given: Duration) -> int:
+def micros(given: Duration) -> int:
+    """A duration in microseconds."""
     kind = type(given).__name__
     try:
         if isinstance(given, bool) or not isinstance(given, str | int | timedelta):
@@ -60,16 +61,16 @@ def _micros(given: Duration) -> int:
                 f"{given!r} of type {kind} is not a duration",
                 remedy="write one such as '5 minutes', a timedelta, or seconds",
             )
-        micros = parse_duration(given)
+        found = parse_duration(given)
     except ThalwegError as error:
         raise WindowMisuse(
             error.message, remedy="write '5 min', '500 ms' or timedelta(hours=1)"
         ) from None
-    if micros < 0:
+    if found < 0:
         raise WindowMisuse(
             f"{given!r} is less than nothing", remedy="windows look back by themselves"
         )
-    return micros
+    return found
 
 
 def _moment(given: Moment) -> exp.Expr:

@@ -152,5 +152,5 @@ def parse_source(c: Cursor) -> ast.SourceClause:
         if c.word(kind):
             target = c.string(f"{what} as a string")
             form = c.name("a format").lower() if c.word("FORMAT") else None
-            return ast.SourceClause(kind, target, form, c.options() if c.word("OPTIONS") else ())
+            return ast.SourceClause(kind, target, form, c.source_options())
     c.unexpected("FILES, SPARK or SENSOR")

@@ -16,8 +16,7 @@ import pyarrow.compute as pc
 from thalweg.errors import ConfigError, ThalwegError, did_you_mean
 from thalweg.instants import Ints
 from thalweg.models.polynomials import Floats, offset, value
-from thalweg.models.relations.fitted import Fitted
-from thalweg.models.relations.modeled import ModeledRelation
+from thalweg.models.segments import SegmentSource, sources_of
 from thalweg.plan.physical import QueryPlan
 from thalweg.store.packs import TIME
 
@@ -71,7 +70,7 @@ def picture_of(
     name: str, plan: QueryPlan, segments: pa.Table, kept: Kept, column: str | None
 ) -> Picture:
     """The segments of one modeled column of a query, at most of so many keys."""
-    sources = [r for r in plan.relations if isinstance(r, (ModeledRelation, Fitted))]
+    sources = [source for _, source in sources_of(plan)]
     if not sources:
         raise ConfigError(
             f"query {name} reads no source with MODEL", remedy="plot a query over models"
@@ -82,17 +81,16 @@ def picture_of(
     mine = segments.filter(pc.equal(segments.column("source"), alias))
     keys = [k.split(".", 1)[1] for k in source.key]
     number = [a.name for a in source.attributes].index(attribute)
-    lines, others = _lines(mine, keys, bare, number)
-    _add_tuples(lines, source, keys, bare, kept)
-    shown = f"{alias}.{bare} of {len(lines)} keys"
+    rows = _rows(source, bare, kept)
+    lines, others = _lines(mine, keys, bare, number, _newest(rows))
+    _add_tuples(lines, keys, bare, rows)
+    shown = f"{alias}.{bare} of {len(lines)} key{'' if len(lines) == 1 else 's'}"
     if others:
         shown += f", those with most segments ({others} more are not drawn)"
     return Picture(_drawn(f"{name}: {shown}", bare, lines))
 
 
-def _chosen(
-    sources: Sequence[ModeledRelation | Fitted], column: str | None
-) -> tuple[ModeledRelation | Fitted, str]:
+def _chosen(sources: Sequence[SegmentSource], column: str | None) -> tuple[SegmentSource, str]:
     """The modeled column of this name, with or without its source's."""
     found = {a.name: s for s in sources for a in s.attributes}
     wanted = next(iter(found)) if column is None else column
@@ -103,15 +101,17 @@ def _chosen(
 
 
 def _lines(
-    segments: pa.Table, keys: Sequence[str], column: str, number: int
+    segments: pa.Table, keys: Sequence[str], column: str, number: int, newest: int
 ) -> tuple[list[_Line], int]:
-    """The keys with the most segments, and how many others there are."""
+    """The keys with the most segments, and how many others there are. Segments that last are drawn
+    as far as something is known."""
     rows = segments.to_pylist()
     by_key: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
         by_key.setdefault(tuple(row[k] for k in keys), []).append(row)
     chosen = sorted(by_key.items(), key=lambda item: (-len(item[1]), str(item[0])))[:MOST_KEYS]
     last = max((_micros(r["end"] or r["start"]) for r in rows), default=0)
+    last = max(last, newest)
     most = max(MOST_SEGMENTS // max(len(chosen), 1), 1)
     lines = [
         _Line(", ".join(map(str, key)), [_piece(r, column, number, last) for r in some[-most:]])
@@ -135,21 +135,25 @@ def _micros(instant: datetime) -> int:
     return int(pa.scalar(instant, pa.timestamp("us", "UTC")).value)
 
 
-def _add_tuples(
-    lines: list[_Line],
-    source: ModeledRelation | Fitted,
-    keys: Sequence[str],
-    column: str,
-    kept: Kept,
-) -> None:
+def _rows(source: SegmentSource, column: str, kept: Kept) -> pa.Table | None:
     """The tuples that the stream still has, where the column is one of it."""
     if not source.leaf.is_stored:
-        return
+        return None
     try:
         rows = kept(source.leaf.relation)
     except ThalwegError:
-        return
-    if column not in rows.column_names or not rows.num_rows:
+        return None
+    return rows if column in rows.column_names and rows.num_rows else None
+
+
+def _newest(rows: pa.Table | None) -> int:
+    return 0 if rows is None else int(pc.max(rows.column(TIME).cast(pa.int64())).as_py())
+
+
+def _add_tuples(
+    lines: list[_Line], keys: Sequence[str], column: str, rows: pa.Table | None
+) -> None:
+    if rows is None:
         return
     for line in lines:
         mask = np.ones(rows.num_rows, np.bool_)
@@ -180,6 +184,12 @@ class _Axes:
     def y(self, values: Any) -> Any:
         span = (self.high - self.low) or 1.0
         return HEIGHT - BOTTOM - (np.asarray(values) - self.low) / span * (HEIGHT - TOP - BOTTOM)
+
+    def inside(self, at: Ints, values: Floats) -> Iterator[tuple[float, float]]:
+        """Points that are on the picture."""
+        known = (at >= self.since) & (at <= self.until)
+        known &= (values >= self.low) & (values <= self.high)
+        return zip(self.x(at[known]), self.y(values[known]), strict=True)
 
 
 def _drawn(title: str, column: str, lines: Sequence[_Line]) -> str:
@@ -241,7 +251,7 @@ def _of_line(axes: _Axes, line: _Line, color: str) -> Iterator[str]:
             up, down = axes.y(piece.values + piece.bound), axes.y(piece.values - piece.bound)
             corners = _points(np.append(x, x[::-1]), np.append(up, down[::-1]))
             yield f'<polygon points="{corners}" fill="{color}" fill-opacity="0.15"/>'
-    for at, found in zip(axes.x(line.tuples[0]), axes.y(line.tuples[1]), strict=True):
+    for at, found in axes.inside(*line.tuples):
         yield f'<circle cx="{at:.1f}" cy="{found:.1f}" r="1.4" fill="{color}" fill-opacity="0.6"/>'
     for piece in line.pieces:
         x, y = axes.x(piece.at), axes.y(piece.values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol, cast
 
 import numpy as np
 import pyarrow as pa
@@ -13,15 +14,46 @@ from thalweg.exec.leaves.subrelation import WEIGHT
 from thalweg.instants import Ints
 from thalweg.models.functions.curve import curve_named
 from thalweg.models.polynomials import Floats
-from thalweg.models.relations.fitted import Fitted
-from thalweg.models.relations.modeled import ModeledRelation
 from thalweg.models.relations.state import SEGMENTS
 from thalweg.models.validation import Bound
+from thalweg.plan.leaf import Leaf
+from thalweg.plan.logical import Schema
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.state_slots import slot
 from thalweg.store.packs import TIME
 
 TIMESTAMP = pa.timestamp("us", "UTC")
+
+
+class SegmentSource(Protocol):
+    """A relation that makes segments of a stream."""
+
+    @property
+    def leaf(self) -> Leaf: ...
+    @property
+    def key(self) -> tuple[str, ...]: ...
+    @property
+    def attributes(self) -> Sequence[Modeled]: ...
+    @property
+    def schema(self) -> Schema: ...
+
+
+class Modeled(Protocol):
+    """A modeled column, and how far tuples may be from it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def bound(self) -> Bound | None: ...
+
+
+def sources_of(plan: QueryPlan) -> list[tuple[int, SegmentSource]]:
+    """The relations of a plan that make segments, with their numbers."""
+    return [
+        (number, cast(SegmentSource, relation))
+        for number, relation in enumerate(plan.relations)
+        if SEGMENTS in relation.slots
+    ]
 
 
 def segments_of(plan: QueryPlan, tables: Callable[[str], Sequence[pa.Table]]) -> pa.Table:
@@ -30,32 +62,30 @@ def segments_of(plan: QueryPlan, tables: Callable[[str], Sequence[pa.Table]]) ->
     seconds since `start`), and `bound`, an array with that of each attribute (NULL where every
     tuple counts). `tables` reads what is in a slot."""
     found = []
-    for number, relation in enumerate(plan.relations):
-        if isinstance(relation, (ModeledRelation, Fitted)):
-            parts = [t for t in tables(slot(number, SEGMENTS)) if t.num_rows]
-            if parts:
-                whole = pa.concat_tables(parts).combine_chunks()
-                found.append(_of_source(relation, whole))
+    for number, source in sources_of(plan):
+        parts = [t for t in tables(slot(number, SEGMENTS)) if t.num_rows]
+        if parts:
+            found.append(_of_source(source, pa.concat_tables(parts).combine_chunks()))
     if not found:
         return pa.table({"source": pa.array([], pa.string())})
     rows = pa.concat_tables(found, promote_options="default")
     return rows.sort_by([("source", "ascending"), ("start", "ascending")])
 
 
-def _of_source(relation: ModeledRelation | Fitted, changes: pa.Table) -> pa.Table:
+def _of_source(source: SegmentSource, changes: pa.Table) -> pa.Table:
     """Each row that appeared, with the instant at which it vanished."""
-    begins, ends = _paired(changes, [f.name for f in relation.schema])
-    alias = relation.leaf.alias
+    begins, ends = _paired(changes, [f.name for f in source.schema])
+    alias = source.leaf.alias
     rows = changes.take(pa.array(begins))
     columns = {"source": pa.array([alias] * len(begins))}
-    for name in relation.key:
+    for name in source.key:
         columns[name.split(".", 1)[1]] = rows.column(name)
-    columns["start"] = rows.column(relation.schema[-1].name).cast(TIMESTAMP)
+    columns["start"] = rows.column(source.schema[-1].name).cast(TIMESTAMP)
     columns["end"] = pa.array(ends, mask=ends < 0).cast(TIMESTAMP)
     bounds = []
-    for attribute in relation.attributes:
+    for attribute in source.attributes:
         bare = attribute.name.split(".", 1)[1]
-        degree = sum(f.name.startswith(f"{attribute.name}^") for f in relation.schema)
+        degree = sum(f.name.startswith(f"{attribute.name}^") for f in source.schema)
         names = curve_named(attribute.name, degree, "").coefficients
         columns[bare] = _arrays(rows, names)
         bounds.append(_bounds(attribute.bound, rows, names[0]))
@@ -93,3 +123,13 @@ def _bounds(bound: Bound | None, rows: pa.Table, name: str) -> Floats:
         return np.full(rows.num_rows, bound.within)
     found: Floats = np.abs(rows.column(name).to_numpy()) * bound.within / 100
     return found
+
+
+def bounds_of(plan: QueryPlan) -> dict[str, float]:
+    """The bounds in force, by modeled column: absolute, or in percent of each value."""
+    return {
+        f"{a.name} (%)" if a.bound.relative else a.name: a.bound.within
+        for _, source in sources_of(plan)
+        for a in source.attributes
+        if a.bound is not None and a.bound.within is not None
+    }

@@ -6,6 +6,7 @@ contents (and by the number of groups or partitions inside them).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from thalweg.plan.logical import (
@@ -35,8 +36,7 @@ def verdict(root: Emit) -> Verdict:
     reasons = [r for node in walk(root) for r in _reasons(node)]
     if root.kind is EmitKind.RSTREAM and _endless(root.input):
         reasons.append(f"RSTREAM repeats every row of {_listed(_endless(root.input))}")
-    bounds = tuple(_bound(n) for n in walk(root) if isinstance(n, Window))
-    return Verdict(tuple(dict.fromkeys(reasons)), bounds)
+    return Verdict(tuple(dict.fromkeys(reasons)), tuple(dict.fromkeys(_bounds(root))))
 
 
 def _reasons(node: Node) -> list[str]:
@@ -49,8 +49,8 @@ def _endless(node: Node) -> list[str]:
     """Names of the streams whose rows never leave this relation."""
     if isinstance(node, Window):
         return [_name(node)] if node.window.grows else []
-    if isinstance(node, Aggregate) and not node.keys:
-        return []  # one row
+    if node.bounded_by() is not None or (isinstance(node, Aggregate) and not node.keys):
+        return []  # one row, or one per key
     return list(dict.fromkeys(name for child in node.inputs for name in _endless(child)))
 
 
@@ -58,6 +58,17 @@ def _name(window: Window) -> str:
     if isinstance(window.input, Emit):
         return window.input.schema[0].name.split(".", 1)[0]
     return next(n.alias for n in walk(window) if isinstance(n, Scan))
+
+
+def _bounds(node: Node) -> Iterator[str]:
+    bound = node.bounded_by()
+    if bound is not None:
+        yield bound
+        return
+    if isinstance(node, Window):
+        yield _bound(node)
+    for child in node.inputs:
+        yield from _bounds(child)
 
 
 def _bound(window: Window) -> str:

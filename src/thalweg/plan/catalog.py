@@ -69,6 +69,19 @@ class StreamDef:
                 )
 
 
+def refuse_without_unit(stream: StreamDef, unit: str | None) -> StreamDef:
+    """The stream, unless its event time is a number of which nobody said what it counts."""
+    types = {f.name: f.type for f in stream.fields}
+    if unit is None and stream.timestamp is not None and types[stream.timestamp].is_integer:
+        raise ConfigError(
+            f"column {stream.timestamp} of stream {stream.name} is {types[stream.timestamp]}: "
+            "what does it count?",
+            remedy="say UNIT MILLISECONDS (in Python unit='milliseconds'), or another unit, "
+            "counted since 1970",
+        )
+    return stream
+
+
 REJECTS = ".rejects"
 
 

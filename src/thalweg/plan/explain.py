@@ -16,7 +16,8 @@ from thalweg.plan.relations.block import listed
 def explain(plan: QueryPlan, verdict: Verdict, notes: dict[str, str] | None = None) -> str:
     """The physical plan as text; equal plans give equal texts. `notes` add details about
     streams."""
-    lines = [f"{plan.kind.value} ({', '.join(f'{f.name} {f.type}' for f in plan.schema)})"]
+    columns = ", ".join(f"{f.name} {f.type}" for f in plan.schema)
+    lines = [f"{plan.root.called or plan.kind.value} ({columns})"]
     lines += _order(plan)
     show = _Describer(notes or {})
     if len(plan.relations) == 1:

@@ -86,6 +86,10 @@ class Node:
         """The state that it would have to keep for ever over streams that grow without end."""
         return []
 
+    def bounded_by(self) -> str | None:
+        """What bounds its rows, although those of its inputs may never leave; None: nothing."""
+        return None
+
     def recorded(self) -> Node | None:
         """The relation whose changes a view with RETAIN keeps; None where it cannot."""
         return None

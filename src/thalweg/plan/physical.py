@@ -133,7 +133,7 @@ class QueryPlan:
                     below = last if leaf.source is None else found[leaf.source]
                     window = leaf.window
                     own.append(window.emptied(below) if emptied else window.settled(below))
-            found.append(max(own, default=last))
+            found.append(max(own, default=last) + (relation.lasts if emptied else 0))
         return found[-1]
 
     @cached_property

@@ -153,9 +153,15 @@ class Drafts:
         else:
             filters += above
         return Leaf(
-            _alias(below.schema), "", below.schema, window, filters, hints, post, columns, (),
-            source, kind,
+            _alias(below.schema), "", below.schema, window, filters, hints, post, columns,
+            self._order_by(below) if whole else (), source, kind,
         )  # fmt: skip
+
+    def _order_by(self, node: Node) -> tuple[str, ...]:
+        """The columns by which rows of one instant are ordered where OVER builds on OVER."""
+        while not isinstance(node, Scan):
+            (node,) = node.inputs
+        return tuple(f"{node.alias}.{c}" for c in self.catalog.stream(node.relation).order_by)
 
     def _with_order(self, leaf: Leaf) -> Leaf:
         definition = self.catalog.stream(leaf.relation)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from thalweg.masking import without_credentials
+
 _LEAD = re.compile(r"^(Caused by)?: ")
 _ERROR = re.compile(r"[\w.]*(Error|Exception): \S")
 _VAGUE = (
@@ -22,7 +24,7 @@ def cause_of(text: str) -> str:
 
 def told(error: BaseException) -> str:
     """An error in one line."""
-    text = str(error)
+    text = without_credentials(str(error))
     if len(text.splitlines()) > 1:
         return cause_of(text)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

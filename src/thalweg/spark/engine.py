@@ -154,23 +154,25 @@ class Engine(AbstractContextManager["Engine"]):
         """Register a stream that Python feeds.
 
         `items` is an iterable (a generator), a function that returns one, or a
-        `pyarrow.RecordBatchReader`; each item is a row as a dictionary, a list of such, an Arrow
-        table or batch, or a `Heartbeat`. `schema` is an Arrow schema or SQL columns such as
-        `"sym STRING, price DOUBLE, ts TIMESTAMP"`. After a restart a function is called again and
-        the items taken in before are skipped.
+        `pyarrow.RecordBatchReader`; each item is a row as a dictionary, a list of such, an Arrow,
+        pandas or polars frame, or a `Heartbeat`; one frame may also be given by itself. What does
+        not fit the columns is a reject that names the column. `schema` is an Arrow schema or SQL
+        columns such as `"sym STRING, price DOUBLE, ts TIMESTAMP"`. After a restart a function is
+        called again and the items taken in before are skipped.
         """
         return self._inputs.feed(name, items, schema, timestamp, **options)
 
     def replay(
         self,
         name: str,
-        rows: DataFrame | pa.Table,
+        rows: Any,
         timestamp: str,
         *,
         speed: float | None = None,
         **options: Any,
     ) -> StreamDef:
-        """Register rows at rest as a stream: in the order of `timestamp`, as fast as possible or,
+        """Register rows at rest (a batch DataFrame, an Arrow table, a pandas or polars frame) as a
+        stream: in the order of `timestamp`, as fast as possible or,
         with a `speed`, so many times as fast as they happened. `history()` gives what an engine
         has kept of a stream."""
         return self._inputs.replay(name, rows, timestamp, speed=speed, **options)
@@ -188,10 +190,9 @@ class Engine(AbstractContextManager["Engine"]):
         """Announce that no row of a stream before this time will come: queries need not wait."""
         self._inputs.heartbeat(stream, at)
 
-    def table(
-        self, name: str, df: DataFrame | pa.Table, at: datetime | int | None = None
-    ) -> TableDef:
-        """Register static rows (a batch DataFrame or an Arrow table) for joining.
+    def table(self, name: str, df: Any, at: datetime | int | None = None) -> TableDef:
+        """Register static rows (a batch DataFrame, an Arrow table, a pandas or polars frame) for
+        joining.
 
         A table that is known gets its next version: from the event time `at` on, by default from
         the first instant that no query has answered. While the engine runs the version is taken

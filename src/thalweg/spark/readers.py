@@ -15,6 +15,7 @@ from thalweg.errors import SourceError, TypeMismatch
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.logical import Field, Schema
 from thalweg.plan.types import type_named
+from thalweg.secrets import with_values
 from thalweg.spark.ingest import MALFORMED
 
 NEED_SCHEMA = ("json", "csv", "parquet", "orc", "avro", "text", "xml")
@@ -25,7 +26,7 @@ def spark_stream(spark: SparkSession, stream: StreamDef) -> DataFrame:
     """The streaming DataFrame of a stream declared with FROM SPARK."""
     spec = stream.source
     reader = spark.readStream.format(spec.target)
-    for key, value in spec.options:
+    for key, value in with_values(spec.options):
         reader = reader.option(key, str(value).lower() if isinstance(value, bool) else value)
     if spec.target in NEED_SCHEMA and spec.format is None:
         reader = reader.schema(ddl(stream.fields))

@@ -18,6 +18,7 @@ from thalweg.runtime.sinks.factory import ProcessSinks
 from thalweg.runtime.sinks.guarantees import FILE_FORMATS, guarantee_of
 from thalweg.runtime.sinks.sinks import Sink
 from thalweg.runtime.state.engine_state import EngineState
+from thalweg.secrets import with_values
 from thalweg.store.storage import Storage
 
 
@@ -31,9 +32,11 @@ class SparkSink:
 
     def __post_init__(self) -> None:
         self.guarantee = guarantee_of(self.spec)
+        self._options()  # a secret that is not there is refused before the query starts
 
     def _options(self) -> dict[str, Any]:
-        return {k: str(v).lower() if isinstance(v, bool) else v for k, v in self.spec.options}
+        options = with_values(self.spec.options)
+        return {k: str(v).lower() if isinstance(v, bool) else v for k, v in options}
 
     def write(self, epoch: int, output: pa.Table) -> None:
         options = self._options()

@@ -18,6 +18,7 @@ from thalweg.runtime.results.stream_history import history
 from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.sources.files import inferred_table, list_files, read_file
 from thalweg.runtime.sources.found_files import refuse_files
+from thalweg.runtime.sources.given_rows import arrow_table, is_frame
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.sources.push import PushInput, from_items, from_table
 from thalweg.runtime.sources.python_arguments import (
@@ -119,6 +120,9 @@ class StreamInputs:
         **options: Any,
     ) -> StreamDef:
         """See `Engine.feed`."""
+        if is_frame(items) and not isinstance(items, pa.RecordBatchReader):
+            items = [arrow_table(items, f"stream {name}")]
+            schema = schema or items[0].schema
         shape = items.schema if isinstance(items, pa.RecordBatchReader) else schema
         if shape is None:
             raise ConfigError(f"stream {name}: which columns?", remedy="give a schema")
@@ -129,7 +133,7 @@ class StreamInputs:
     def replay(
         self,
         name: str,
-        rows: DataFrame | pa.Table,
+        rows: Any,
         timestamp: str,
         *,
         speed: float | None = None,
@@ -142,6 +146,7 @@ class StreamInputs:
             if rows.isStreaming:
                 raise ConfigError(f"stream {name}: it streams already", remedy="use stream()")
             rows = rows.toArrow()
+        rows = arrow_table(rows, f"stream {name}")
         own = rows.select([n for n in rows.column_names if not n.startswith("__")])
         fields = arrow_fields(own.schema)
         definition = make_stream(name, fields, timestamp, **self._with_idle(options))
@@ -172,9 +177,7 @@ class StreamInputs:
     def _with_idle(self, options: dict[str, Any]) -> dict[str, Any]:
         return {"idle": self._core.settings.default_idle, **options}
 
-    def table(
-        self, name: str, df: DataFrame | pa.Table, at: datetime | int | None = None
-    ) -> TableDef:
+    def table(self, name: str, df: Any, at: datetime | int | None = None) -> TableDef:
         """See `Engine.table`."""
         if isinstance(df, DataFrame):
             if df.isStreaming:
@@ -182,7 +185,7 @@ class StreamInputs:
                     f"table {name}: the DataFrame is streaming", remedy="use engine.stream()"
                 )
             df = df.toArrow()
-        rows, instant = df, None if at is None else instant_of(at)
+        rows, instant = arrow_table(df, f"table {name}"), None if at is None else instant_of(at)
         tables = self._core.tables
         tables.check(name, rows)  # refused here, not in the middle of an epoch
         return self._core.changes.between_epochs(lambda: tables.define(name, rows, at=instant))

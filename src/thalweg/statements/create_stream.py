@@ -13,7 +13,7 @@ from thalweg.lang.parsing import ast
 from thalweg.lang.parsing.cursor import Cursor
 from thalweg.lang.parsing.places import place
 from thalweg.lang.syntax import TokenType
-from thalweg.plan.catalog import DEFAULT_IDLE, StreamDef
+from thalweg.plan.catalog import DEFAULT_IDLE, StreamDef, refuse_without_unit
 from thalweg.statements.protocol import Effect, StatementKind
 from thalweg.statements.services import Services
 
@@ -59,7 +59,7 @@ def stream_definition(
         else (default_idle if statement.idle is None else statement.idle)
     )
     try:
-        return StreamDef(
+        definition = StreamDef(
             statement.name,
             fields_of(statement.columns, text),
             timestamp,
@@ -74,6 +74,7 @@ def stream_definition(
             retain_rows=statement.retain_rows,
             source=source_spec(statement.source, text, statement.at),
         )
+        return refuse_without_unit(definition, statement.unit)
     except ConfigError as error:
         raise error.at(text, *place(text, statement.at)) from None
 

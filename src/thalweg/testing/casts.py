@@ -31,6 +31,8 @@ _MOMENT = re.compile(
     r"(?:[ T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{1,9}))?)?"
     r"\s*(Z|UTC|[+-][0-9]{1,2}:[0-9]{2})?)?"
 )
+_BLANKS = "".join(map(chr, range(33))) + "\x7f"
+"""What Spark trims before it reads a value: blanks and control characters."""
 _TRUE = {"t", "true", "y", "yes", "1"}
 _FALSE = {"f", "false", "n", "no", "0"}
 
@@ -85,7 +87,7 @@ def cast(value: Any, source: DataType, target: DataType) -> Any:
     if target.name == "STRING":
         return _to_string(value, source)
     if source.name == "STRING":
-        return _from_string(value.strip(), value, target)
+        return _from_string(value.strip(_BLANKS), value, target)
     if target.name == "BOOLEAN" and source.is_numeric:
         return value != 0
     if source.name == "BOOLEAN":

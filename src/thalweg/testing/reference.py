@@ -334,8 +334,8 @@ class _Evaluator:
 
     def stream_rows(self, node: Node, instant: int) -> list[Arrival]:
         """The rows of a stream up to the instant, in its order."""
-        if isinstance(node, Sequence):
-            return self.sequence(node, instant)
+        if isinstance(node, Sequence):  # columns with OVER all follow the stream they are of
+            return sorted(self.sequence(node, instant), key=lambda a: a.id)
         if isinstance(node, Emit):
             self.emission(node, UNBOUNDED, instant)
             return self.emitted[id(node)].rows

@@ -29,6 +29,8 @@ from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.session.session import Callback, Query, Session
 from thalweg.runtime.session.sweep import Row, over_kept_rows
 from thalweg.runtime.settings import Settings
+from thalweg.runtime.sources.given_rows import arrow_table, as_records
+from thalweg.runtime.sources.malformed_records import Records
 from thalweg.runtime.sources.pack_rows import IngestPlan, ingest_table
 from thalweg.runtime.sources.python_arguments import Duration, arrow_fields, make_stream, normalized
 from thalweg.runtime.state.open_path import committed_state
@@ -136,21 +138,22 @@ class Runner:
     def stream(
         self,
         name: str,
-        table: pa.Table,
+        table: Any,
         timestamp: str | None = "ts",
         *,
         lateness: Duration = 0,
         **options: Any,
     ) -> StreamDef:
-        """A stream whose rows arrive in the order of the table."""
+        """A stream whose rows arrive in the order of the table (of Arrow, pandas or polars)."""
+        table = arrow_table(table, f"stream {name}")
         fields = arrow_fields(table.schema)
         definition = make_stream(name, fields, timestamp, lateness=lateness, **options)
         self._tables[name] = normalized(table, fields)
         return self.core.streams.define(definition)
 
-    def table(self, name: str, table: pa.Table, at: int | None = None) -> TableDef:
+    def table(self, name: str, table: Any, at: int | None = None) -> TableDef:
         """A table, or its next version from the instant `at` (µs) on."""
-        return self.core.tables.define(name, table, at=at)
+        return self.core.tables.define(name, arrow_table(table, f"table {name}"), at=at)
 
     def query(self, sql: str, name: str | None = None, callback: Callback | None = None) -> Query:
         return self.session.query(sql, name, callback)
@@ -210,8 +213,8 @@ class Runner:
 
     # -- finer control -----------------------------------------------------------------------
 
-    def feed(self, batch: Mapping[str, pa.Table]) -> EpochReport | None:
-        """One epoch over the given rows."""
+    def feed(self, batch: Mapping[str, Any]) -> EpochReport | None:
+        """One epoch over the given rows: per stream an Arrow table, or what `Engine.feed` takes."""
         return self.epoch([self.entry(batch)])
 
     def close(self, *, final: bool = False) -> EpochReport | None:
@@ -280,17 +283,19 @@ class Runner:
             points = [0, *self.epochs.get(name, ()), table.num_rows]
         return [table.slice(a, b - a) for a, b in pairwise(points)]
 
-    def entry(self, batch: Mapping[str, pa.Table]) -> LogEntry:
+    def entry(self, batch: Mapping[str, Any]) -> LogEntry:
         """Ingest the rows: packs written, the log entry committed, no epoch yet."""
         state, seq = self.core.state, self.core.state.next_seq
         packs, rejects = {}, {}
-        for name, table in batch.items():
+        for name, given in batch.items():
             definition = self.core.catalog.streams[name]
+            exact = isinstance(given, pa.Table)
+            records = Records(given) if exact else as_records(given, definition.fields)
             clock = max(self.clock, state.clock)
             plan = IngestPlan(
                 definition, self.core.plans.keys_of(name), clock, f"log/r{seq}-{name}-", seq
             )
-            found = ingest_table(plan, table, self.storage)
+            found = ingest_table(plan, records.table, self.storage, records.malformed)
             packs[name] = tuple(found.packs)
             rejects[name] = tuple(found.rejects)
         entry = LogEntry(seq, 0, ("runner", seq), packs, rejects, self.clock)

@@ -16,7 +16,7 @@ import pytest
 from thalweg.columns.vector import Vector, from_arrow
 from thalweg.errors import ThalwegError
 from thalweg.exec.expressions.evaluate import evaluate
-from thalweg.plan.expr import Column, Expr
+from thalweg.plan.expr import Column, Expr, Literal
 from thalweg.plan.functions import cast, resolve
 from thalweg.plan.functions.signature import DEFINITIONS
 from thalweg.plan.types import (
@@ -119,3 +119,20 @@ def test_functions_of_one_and_two_columns(name: str) -> None:
         drawn = [tuple(rng.choice(values) for _, values in given.values()) for _ in range(12)]
         columns = {n: (t, [row[i] for row in drawn]) for i, (n, (t, _)) in enumerate(given.items())}
         check(expr, columns)
+
+
+@pytest.mark.parametrize("name", sorted(DEFINITIONS.keys() - AS_LONG_AS_ASKED))
+def test_functions_of_a_column_and_a_constant(name: str) -> None:
+    """Of a constant the result is that of a column of it: POW(0.1, 2) had another last digit."""
+    values = [*EDGES[DOUBLE], 0.3, 7.1, -2.2, 1e-3]
+    x, y = Column(DOUBLE, True, "x"), Column(DOUBLE, True, "y")
+    for constant in (2.0, -0.5, 0.1):
+        known = Literal(DOUBLE, False, constant)
+        for given, plain_columns in (([x, known], [x, y]), ([known, x], [y, x])):
+            try:
+                expr, same = resolve(name, given), resolve(name, plain_columns)
+            except ThalwegError:
+                continue
+            columns = {"x": (DOUBLE, values), "y": (DOUBLE, [constant] * len(values))}
+            check(expr, {"x": columns["x"]})
+            assert outcomes(expr, columns, len(values)) == outcomes(same, columns, len(values))

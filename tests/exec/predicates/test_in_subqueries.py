@@ -110,3 +110,17 @@ def test_a_bare_stream_beside_a_table_emits_each_row_once() -> None:
     runner.run()
     assert "__sign" not in query.results().column_names
     assert set(query.results()["k"].to_pylist()) <= {1, 2}
+
+
+@pytest.mark.parametrize("asked", ["IN", "NOT IN"])
+def test_rows_beside_a_table_are_looked_up_in_a_table(asked: str) -> None:
+    """Rows of the subquery took part as if they were new rows of the product."""
+    runner = Runner(epochs=2)
+    runner.stream("a", pa.table({"k": [1, 2, 3], "ts": stamps([0, 1, 2])}))
+    runner.table("t", pa.table({"j": [2, 5]}))
+    query = runner.query(f"SELECT ISTREAM k, b.j FROM a, t b WHERE k {asked} (SELECT j FROM t)")
+    runner.run()
+    wanted = {2} if asked == "IN" else {1, 3}
+    assert query.stats()["error"] is None
+    found = [(r["k"], r["j"]) for r in query.results().to_pylist()]
+    assert sorted(found) == [(k, j) for k in sorted(wanted) for j in (2, 5)]

@@ -126,3 +126,35 @@ def test_arrays_of_anything_can_be_written(tmp_path: Any, form: str) -> None:
     text = "".join(f.read_text() for f in tmp_path.iterdir())
     assert "NaN" not in text
     assert "datetime" not in text
+
+
+@pytest.mark.parametrize("into", ["CONSOLE", "FORMAT csv", "FORMAT json", "FORMAT parquet"])
+def test_no_value_stops_a_sink(
+    into: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Bytes that are no text, and days and times beyond the years that Python knows."""
+    stamps = pa.array([0, 1], pa.timestamp("us", "UTC"))
+    days = pa.array([2_932_897, 0], pa.int32()).cast(pa.date32())
+    far = pa.array([2**62, 0], pa.int64()).cast(pa.timestamp("us", "UTC"))
+    table = {"b": pa.array([b"\xff\x00", b"a"]), "d": days, "f": far, "fs": [[1], None]}
+    runner = Runner()
+    runner.stream("s", pa.table({**table, "ts": stamps}))
+    where = into if into == "CONSOLE" else f"FILES '{tmp_path}' {into}"
+    query = runner.query(f"SELECT b, d, f, fs FROM s INTO {where}", "q")
+    runner.run()
+    assert "cannot be handed over" not in str(query.stats())
+    if into == "CONSOLE":
+        assert "d=2932897 days since 1970" in capsys.readouterr().out
+    else:
+        assert any(tmp_path.iterdir())
+
+
+def test_a_row_beyond_the_years_of_python_is_rejected_in_words() -> None:
+    stamps = pa.array([0, 1], pa.timestamp("us", "UTC"))
+    days = pa.array([2_932_897, 0], pa.int32()).cast(pa.date32())
+    runner = Runner()
+    runner.stream("s", pa.table({"d": days, "n": [0, 1], "ts": stamps}))
+    query = runner.query("SELECT d, 1 / n AS r FROM s", "q")
+    runner.run()
+    assert query.results().num_rows == 1
+    assert "d=2932897 days since 1970" in query.rejects()["row"].to_pylist()[0]

@@ -152,3 +152,15 @@ def test_partitions_and_patterns_are_seen_as_spark_sees_them(tmp_path: Path) -> 
     assert [Path(p).name for p in found.matching] == ["b.csv"]
     assert find(stream("elsewhere://bucket/x", "csv").source) is None
     assert find(stream(tmp_path, "csv", glob="{a,b}*").source) is None
+
+
+def test_a_record_that_is_nested_too_deeply_is_a_reject(tmp_path: Path) -> None:
+    deep = "[" * 5_000 + "]" * 5_000
+    put(tmp_path, "a.json", f'{{"k": 1, "price": 2}}\n{{"k": {deep}}}\n{deep}\n{{"k": 3}}\n')
+    given = stream(tmp_path, "json")
+    assert awaited(given) is None
+    (records,) = read_files(given, [str(tmp_path / "a.json")])
+    reasons = [] if records.malformed is None else records.malformed.to_pylist()
+    kept = zip(records.table["k"].to_pylist(), reasons, strict=True)
+    assert sorted(k for k, why in kept if why is None) == [1, 3]
+    assert [w.split(": ")[1] for w in reasons if w] == ["nested too deeply"] * 2

@@ -6,7 +6,8 @@ import pyarrow as pa
 
 from thalweg.plan.logical import Field
 from thalweg.plan.types import BIGINT, STRING
-from thalweg.runtime.sources.push import as_records, from_items
+from thalweg.runtime.sources.given_rows import as_records
+from thalweg.runtime.sources.push import from_items
 
 
 def test_feeding_goes_on_where_it_stopped() -> None:

@@ -13,7 +13,7 @@ def bound_predicates(
     """The conjuncts of all conditions, numbered in the order of the text."""
     conjuncts = [c for node in nodes for c in conjuncts_of(node)]
     return tuple(
-        Predicate(scope.condition(c, aggregates=aggregates), i, _text(c))
+        Predicate(scope.condition(c, aggregates=aggregates), i, written_condition(c))
         for i, c in enumerate(conjuncts)
     )
 
@@ -30,6 +30,6 @@ def conjuncts_of(node: exp.Expr) -> list[exp.Expr]:
     return [node]
 
 
-def _text(node: exp.Expr) -> str:
+def written_condition(node: exp.Expr) -> str:
     """The text of a condition for display: user functions as the user writes them."""
     return str(node.sql(dialect="spark", normalize_functions=False))

@@ -33,12 +33,14 @@ from thalweg.plan.expr import Expr, Literal, UserCall
 from thalweg.plan.types import (
     BIGINT,
     BOOLEAN,
+    DATE,
     DECIMALS,
     DOUBLE,
     INT,
     INTERVAL,
     NULL,
     STRING,
+    TIMESTAMP,
     DataType,
     decimal,
     type_named,
@@ -382,11 +384,8 @@ def _case(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
     return functions.resolve("case", args)
 
 
-def _if(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
-    default = node.args.get("false")
-    args = [scope._bind(node.this, agg), scope._bind(node.args["true"], agg)]
-    args.append(scope._bind(default, agg) if default is not None else Literal(NULL, True, None))
-    return functions.resolve("case", args, "IF")
+_TYPED = re.compile(r"([A-Za-z]\w*)\s*['\"]")
+"""A type before a text: DATE '2024-02-29' is a date, and of others it is not so plain."""
 
 
 def _cast(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
@@ -396,6 +395,13 @@ def _cast(scope: Scope, node: exp.Expr, agg: bool) -> Expr:
         scope.fail(
             TypeMismatch(
                 f"unknown type {_type_text(scope.shown(node))}", remedy=f"use {KNOWN_TYPES}"
+            ),
+            node,
+        )
+    if dtype not in (DATE, TIMESTAMP) and (typed := _TYPED.match(scope.shown(node))):
+        scope.fail(
+            BindError(
+                f"{typed[1]} does not go before a text", remedy=f"write CAST(... AS {typed[1]})"
             ),
             node,
         )
@@ -509,7 +515,6 @@ _RULES: dict[type[exp.Expr], Callable[[Scope, exp.Expr, bool], Expr]] = {
     exp.In: _in,
     exp.Between: _between,
     exp.Case: _case,
-    exp.If: _if,
     exp.Cast: _cast,
     exp.TryCast: _cast,
     exp.Interval: _interval,

@@ -15,6 +15,7 @@ from thalweg.lang.parsing.select_clauses import SELECT_CLAUSES, SOURCE_CLAUSES
 from thalweg.lang.parsing.understood import unread, words_for
 from thalweg.lang.parsing.unreadable import remedy_for
 from thalweg.lang.syntax import TokenType, exp
+from thalweg.secrets import Secret
 
 T = TypeVar("T")
 
@@ -22,7 +23,7 @@ _NOT_AN_ALIAS = frozenset(
     (
     "WHERE GROUP HAVING ORDER LIMIT QOS INTO WITH WITHIN WHEN DOMAIN "
     "CLEAR ON JOIN INNER LEFT RIGHT FULL CROSS NATURAL SEMI ANTI ASOF UNION EXCEPT "
-    "INTERSECT USING RETAIN FROM SELECT AS SET"
+    "INTERSECT USING RETAIN FROM SELECT AS SET FINAL"
 ).split()
 )  # fmt: skip
 
@@ -170,7 +171,11 @@ class Cursor(ExpressionParser):
 
     def options(self) -> tuple[tuple[str, Any], ...]:
         """`(name = value, ...)`; names may be strings or dotted, as Spark's options are."""
-        return self.wrapped(lambda: _option(self))
+        return self.wrapped(lambda: _option(self, secrets=False))
+
+    def source_options(self) -> tuple[tuple[str, Any], ...]:
+        """`OPTIONS (...)` of a source or a sink, if it follows; a value may be `SECRET 'name'`."""
+        return self.wrapped(lambda: _option(self, secrets=True)) if self.word("OPTIONS") else ()
 
 
 def parse_alias(c: Cursor) -> str | None:
@@ -190,11 +195,13 @@ def _clause_words() -> set[str]:
     return {k.word for k in (*SELECT_CLAUSES, *SOURCE_CLAUSES)}
 
 
-def _option(c: Cursor) -> tuple[str, Any]:
+def _option(c: Cursor, *, secrets: bool) -> tuple[str, Any]:
     quoted = c._match(TokenType.STRING)
     key = str(c._prev.text) if quoted else c.dotted_name("an option")
     if not c._match(TokenType.EQ):
         c.unexpected("'='")
+    if secrets and c.word("SECRET"):
+        return key, Secret(c.string("the name of a secret as a string"))
     return key, _option_value(c)
 
 

@@ -35,6 +35,9 @@ class ExpressionParser(SparkParser):
         if k in ("CAST", "TRY_CAST", "EXTRACT")
     }
     NO_PAREN_FUNCTIONS: ClassVar[dict[TokenType, Any]] = {}
+    NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
+        "CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]
+    }
     STRICT_CAST = True
     failed_at = 0
     failed_word = ""

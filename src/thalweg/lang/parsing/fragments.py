@@ -12,20 +12,21 @@ from thalweg.lang.syntax import exp
 
 def parse_expression(text: str) -> exp.Expr:
     """One expression, such as `price > 100`."""
-    return _one(text, lambda c: c.expression_())
+    return parse_whole(text, lambda c: c.expression_())
 
 
 def parse_item(text: str) -> exp.Expr:
     """One item of SELECT: an expression that may have a name, or `*`."""
-    return _one(text, lambda c: c.understood(c._parse_expression()))
+    return parse_whole(text, lambda c: c.understood(c._parse_expression()))
 
 
 def parse_ordering(text: str) -> exp.Expr:
     """One key of ORDER BY, such as `price DESC`."""
-    return _one(text, lambda c: c.understood(c._parse_ordered()))
+    return parse_whole(text, lambda c: c.understood(c._parse_ordered()))
 
 
-def _one(text: str, rule: Callable[[Cursor], exp.Expr]) -> exp.Expr:
+def parse_whole(text: str, rule: Callable[[Cursor], exp.Expr]) -> exp.Expr:
+    """What a rule of the grammar makes of a text, all of it."""
     found = parse_each(text, rule)
     if len(found) != 1:
         raise ParseError(

@@ -120,6 +120,8 @@ def _joined(c: Cursor) -> FromItem:
             return item
         right = _from_item(c)
         condition = None
+        if kind in ("CROSS", "NATURAL") and c.peek("ON"):
+            c.fail(f"{kind} JOIN has no condition", "write JOIN ... ON, or leave ON out")
         if c.word("ON"):
             condition = c.expression_()
         elif c.peek("USING"):
@@ -278,5 +280,5 @@ def _into(c: Cursor) -> IntoClause:
         if c.word(kind):
             target = c.string(f"the {'format' if kind == 'SPARK' else 'path'} as a string")
             form = c.name("a format").lower() if c.word("FORMAT") else None
-            return IntoClause(kind, target, form, c.options() if c.word("OPTIONS") else ())
+            return IntoClause(kind, target, form, c.source_options())
     c.unexpected("FILES, CHANGELOG, TABLE, SPARK or CONSOLE")

@@ -86,6 +86,7 @@ def words_for(part: str) -> str:
 
 
 _WORDS = {
+    "except_": "EXCEPT (or EXCLUDE)",
     "db": "a name of three parts",
     "catalog": "a name of four parts",
     "join_mark": "(+)",

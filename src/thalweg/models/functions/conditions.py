@@ -110,6 +110,10 @@ def condition_of(
     if name in ("and", "or"):
         parts = tuple(condition_of(a, curves, negated, compare) for a in expr.args)
         return Every(parts) if (name == "and") != negated else Some(parts)
+    if name in NEGATED and expr.args[0].type == BOOLEAN:
+        raise NotSolvable(
+            f"{expr} compares conditions over a modeled column", "write them with AND, OR and NOT"
+        )
     if name in NEGATED:
         operator = NEGATED[name] if negated else name
         if compare is not None:
@@ -135,7 +139,7 @@ def compared(left: Expr, operator: str, right: Expr, curves: Known) -> Condition
         if side.type == TIMESTAMP and varies(side, curves):
             return _instant(side, op, other, curves)
     for side in (left, right):
-        found = _first_call(side, ("abs",), curves)
+        found = first_call(side, ("abs",), curves)
         if found is not None:
             return _cases(left, operator, right, found, curves)
     return _without_roots(left, operator, right, curves)
@@ -150,14 +154,14 @@ def _instant(side: Expr, operator: str, other: Expr, curves: Known) -> Condition
     return Instant(operator, functions.cast(other, TIMESTAMP))
 
 
-def _first_call(expr: Expr, names: tuple[str, ...], curves: Known) -> Call | None:
+def first_call(expr: Expr, names: tuple[str, ...], curves: Known) -> Call | None:
     """An innermost call of one of these functions that varies."""
     calls = (e for e in walk(expr) if isinstance(e, Call) and e.function in names)
     return next(
         (
             c
             for c in calls
-            if varies(c, curves) and all(_first_call(a, names, curves) is None for a in c.args)
+            if varies(c, curves) and all(first_call(a, names, curves) is None for a in c.args)
         ),
         None,
     )
@@ -189,7 +193,7 @@ _ZERO = Literal(DOUBLE, False, 0.0)
 
 
 def _without_roots(left: Expr, operator: str, right: Expr, curves: Known) -> Condition:
-    roots = [_first_call(side, ("sqrt",), curves) for side in (left, right)]
+    roots = [first_call(side, ("sqrt",), curves) for side in (left, right)]
     if not any(roots):
         degrees(functions.resolve("-", [left, right]), curves)
         return Compare(left, operator, right)
@@ -208,7 +212,7 @@ def _without_roots(left: Expr, operator: str, right: Expr, curves: Known) -> Con
     assert root is not None
     while left != root:
         left, operator, right = _moved(left, operator, right, root, curves)
-    if _first_call(right, ("sqrt",), curves) is not None:
+    if first_call(right, ("sqrt",), curves) is not None:
         raise NotSolvable(
             "a comparison with two square roots cannot be solved", "compare their squares"
         )

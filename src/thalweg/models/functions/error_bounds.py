@@ -26,7 +26,7 @@ from thalweg.plan.types import BOOLEAN, DOUBLE
 
 Errors = Mapping[str, Expr | None]
 """Bounds of columns; those that are not listed are exact, of None nothing is known."""
-_ZERO = Literal(DOUBLE, False, 0.0)
+NO_ERROR = Literal(DOUBLE, False, 0.0)
 
 
 def number(value: float) -> Literal:
@@ -43,7 +43,7 @@ def share_of(percent: float, column: Column) -> Expr:
 def error_of(expr: Expr, errors: Errors, curves: Known) -> Expr:
     """The bound of an expression; raises `NotSolvable` where there is none."""
     if not any(name in errors for name in columns_of(expr)):
-        return _ZERO
+        return NO_ERROR
     if isinstance(expr, Column):
         return _known(expr.name, errors[expr.name])
     assert isinstance(expr, Call)
@@ -83,7 +83,7 @@ def _of_product(left: Expr, right: Expr, errors: Errors, curves: Known) -> Expr:
 
 
 def _of_power(base: Expr, exponent: int, errors: Errors, curves: Known) -> Expr:
-    found: Expr = _ZERO
+    found: Expr = NO_ERROR
     whole: Expr = number(1)
     for _ in range(exponent):
         a, b = found, error_of(base, errors, curves)
@@ -105,7 +105,7 @@ def _of_root(inner: Expr, errors: Errors, curves: Known) -> Expr:
     known = [b.value for b in bounds if isinstance(b, Literal)]
     if len(known) == len(bounds):
         return number(sqrt(sum(v * v for v in known)))
-    found: Expr = _ZERO
+    found: Expr = NO_ERROR
     for bound in bounds:
         found = _plus(found, bound)
     return found
@@ -129,9 +129,9 @@ def squared_parts(expr: Expr) -> list[Expr] | None:
 
 
 def _plus(left: Expr, right: Expr) -> Expr:
-    if left == _ZERO:
+    if left == NO_ERROR:
         return right
-    if right == _ZERO:
+    if right == NO_ERROR:
         return left
     if isinstance(left, Literal) and isinstance(right, Literal):
         return number(left.value + right.value)
@@ -139,8 +139,8 @@ def _plus(left: Expr, right: Expr) -> Expr:
 
 
 def _times(left: Expr, right: Expr) -> Expr:
-    if _ZERO in (left, right):
-        return _ZERO
+    if NO_ERROR in (left, right):
+        return NO_ERROR
     if isinstance(left, Literal) and isinstance(right, Literal):
         return number(left.value * right.value)
     if left == number(1):
@@ -172,7 +172,7 @@ def certain(expr: Expr, curves: Known, errors: Errors) -> Condition:
 def _widened(left: Expr, operator: str, right: Expr, curves: Known, errors: Errors) -> Condition:
     left, right = _rooted(left, operator, right)
     error = _plus(error_of(left, errors, curves), error_of(right, errors, curves))
-    if error == _ZERO:
+    if error == NO_ERROR:
         return compared(left, operator, right, curves)
     more, less = (functions.resolve(sign, [right, error]) for sign in "+-")
     if operator in ("<", "<="):
@@ -187,7 +187,7 @@ def _widened(left: Expr, operator: str, right: Expr, curves: Known, errors: Erro
 def _narrowed(left: Expr, operator: str, right: Expr, curves: Known, errors: Errors) -> Condition:
     left, right = _rooted(left, operator, right)
     error = _plus(error_of(left, errors, curves), error_of(right, errors, curves))
-    if error == _ZERO:
+    if error == NO_ERROR:
         return compared(left, operator, right, curves)
     more, less = (functions.resolve(sign, [right, error]) for sign in "+-")
     if operator in ("<", "<="):

@@ -98,7 +98,7 @@ def _of_call(call: Call, curves: Known) -> tuple[int, int]:
             return max(a, c), -1
         b, d = max(b, 0), max(d, 0)
         return max(a + d, c + b), b + d
-    if name == "neg" or (name == "cast" and call.type == DOUBLE):
+    if name in ("neg", "abs") or (name == "cast" and call.type == DOUBLE):
         return _degrees(args[0], curves)
     if name == "*":
         (a, b), (c, d) = (_degrees(x, curves) for x in args)

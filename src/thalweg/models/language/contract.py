@@ -41,16 +41,25 @@ class Contract:
 
 
 def contract_of(
-    clause: ErrorClause, items: Items, scope: Scope, selected: Sequence[Item]
+    clause: ErrorClause,
+    items: Items,
+    scope: Scope,
+    selected: Sequence[Item],
+    integral: float | None = None,
 ) -> Contract:
-    binder = _Contract(items, scope, selected)
+    """The bounds of a query; an integral in it moves so many times as much as what it is of (None:
+    nothing is known of it)."""
+    binder = _Contract(items, scope, selected, integral)
     for bound in clause.bounds:
         binder.add(bound)
     return binder.made()
 
 
 class _Contract:
-    def __init__(self, items: Items, scope: Scope, selected: Sequence[Item]) -> None:
+    def __init__(
+        self, items: Items, scope: Scope, selected: Sequence[Item], integral: float | None
+    ) -> None:
+        self._integral = integral
         self._scope = scope
         self._selected = selected
         self._sources = [n for m in items.members for n in _models(m)]
@@ -90,7 +99,7 @@ class _Contract:
     def _share(self, result: Expr, bound: ErrorBound) -> None:
         """Give a bound of a result to the columns it is made of."""
         try:
-            factors = linear_factors(result, dict(self._curves))
+            factors = linear_factors(result, dict(self._curves), self._integral)
         except NotSolvable as error:
             self._fail(str(error), error.remedy, bound)
         for name, factor in factors.items():

@@ -6,32 +6,43 @@ by which conditions of HAVING are solved and columns are made as over any other 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from thalweg.errors import BindError, ThalwegError
-from thalweg.lang.binding.conditions import bound_predicates
+from thalweg.lang.binding.conditions import bound_predicates, written_condition
 from thalweg.lang.binding.group_by import Item, Keys, Lift, aggregates_in
 from thalweg.lang.binding.own_select import SelectParts
 from thalweg.lang.binding.scope import Scope
 from thalweg.lang.syntax import exp
 from thalweg.models.functions.conditions import Condition, Every, condition_of
 from thalweg.models.functions.curve import START, Curve, Curves
+from thalweg.models.functions.error_bounds import (
+    NO_ERROR,
+    Errors,
+    certain,
+    error_of,
+    number,
+    possible,
+)
 from thalweg.models.functions.formulas import SAMPLED, NotSolvable, degrees, varies, without_root
+from thalweg.models.functions.linear_factors import aggregate_factor
+from thalweg.models.language.cases import mapped
+from thalweg.models.language.contract import Contract
 from thalweg.models.language.sample_clause import SampleClause
 from thalweg.models.language.windows import windows_of
-from thalweg.models.polynomials import MOST_DEGREE
+from thalweg.models.polynomials import MOST_DEGREE, SECOND
 from thalweg.models.relations.combined import Combine
+from thalweg.models.relations.delayed import Delay
 from thalweg.models.relations.enveloped import Envelope
 from thalweg.models.relations.fitted import FitModel
-from thalweg.models.relations.mapped import Map
 from thalweg.models.relations.modeled import Modeled
 from thalweg.models.relations.solved import Solve
 from thalweg.models.relations.summed import Sum, Total
 from thalweg.models.relations.windowed_extremes import WindowExtremes
 from thalweg.plan import functions
-from thalweg.plan.expr import AggregateCall, Column, Expr, Predicate
+from thalweg.plan.expr import AggregateCall, Column, Expr, Literal, Predicate
 from thalweg.plan.logical import Filter, Named, Node
 from thalweg.plan.logical import walk as walk_nodes
 from thalweg.plan.types import DOUBLE
@@ -58,6 +69,7 @@ class GroupedSelect:
     scope: Scope
     curves: Curves
     selected: list[Item]
+    contract: Contract | None = None
     calls: list[AggregateCall] = field(init=False, default_factory=list)
 
     @property
@@ -114,13 +126,64 @@ class GroupedSelect:
         node = Filter(node, tuple(plain)) if plain else node
         if solved:
             samples = any(isinstance(c, SampleClause) for c in query.clauses)
-            condition = self._condition([p.expr for p in solved], curves)
-            node = Solve(node, condition, curves, marks_points=samples)
+            node = self._solved(node, [p.expr for p in solved], curves, marks_points=samples)
         return Groups(node, [(n, lift(e, at), at) for n, e, at in self.selected], curves)
 
-    def _condition(self, exprs: list[Expr], curves: Curves) -> Condition:
+    @property
+    def integral_factor(self) -> float | None:
+        """How many times as much as its argument the integral of a group moves: as long as the
+        window is, in seconds, if a group is about one key."""
+        grouped = {str(k) for k in self._keys()}
+        if not all(key.name in grouped for key in self._entities()):
+            return None
+        window = self._window()
+        return 1.0 if window is None or window.range is None else window.range / SECOND
+
+    def _solved(self, node: Node, exprs: list[Expr], curves: Curves, *, marks_points: bool) -> Node:
+        if self.contract is None:
+            whole = self._condition(exprs, curves, condition_of)
+            return Solve(node, whole, curves, marks_points=marks_points, text=self._having())
+        errors = self._errors(self.contract.errors)
+        return Solve(
+            node,
+            self._condition(exprs, curves, lambda e, c: possible(e, c, errors)),
+            curves,
+            self._condition(exprs, curves, lambda e, c: certain(e, c, errors)),
+            marks_points,
+            self._having(),
+        )
+
+    def _having(self) -> str:
+        """HAVING as it is written."""
+        having = self.parts.query.having
+        return "" if having is None else written_condition(having)
+
+    def _errors(self, errors: Errors) -> dict[str, Expr]:
+        """How far aggregates may be from those over the true values."""
+        found: dict[str, Expr] = {}
+        for call in self.calls:
+            try:
+                error = error_of(call.arguments[0], errors, self._known)
+                factor = aggregate_factor(call, self.integral_factor) if error != NO_ERROR else 0.0
+            except NotSolvable as problem:
+                self.refuse(str(problem), problem.remedy)
+            if factor and not isinstance(error, Literal):
+                self.refuse(
+                    f"{call} has no bound, for that of its argument moves with the values",
+                    "state absolute bounds: ERROR x WITHIN 0.5",
+                )
+            if factor and isinstance(error, Literal):
+                found[str(call)] = number(error.value * factor)
+        return found
+
+    def _condition(
+        self,
+        exprs: list[Expr],
+        curves: Curves,
+        meaning: Callable[[Expr, dict[str, Curve]], Condition],
+    ) -> Condition:
         try:
-            found = tuple(condition_of(e, dict(curves)) for e in exprs)
+            found = tuple(meaning(e, dict(curves)) for e in exprs)
         except NotSolvable as error:
             self.fail(BindError(str(error), remedy=error.remedy), self.parts.query.having)
         return found[0] if len(found) == 1 else Every(found)
@@ -167,23 +230,24 @@ class GroupedSelect:
         entities = self._entities() if self._asks("coverage") else ()
         for key in entities:
             columns[key.name] = Named(key.name, key)
-        made = Map(body, tuple(columns.values()), self.curves)
-        curves = dict(made.made)
+        made, found = mapped(body, tuple(columns.values()), self.curves)
+        curves = dict(found)
         for name in arguments.values():
             curves.setdefault(name, Curve((name,), START))
         by = tuple(str(k) for k in keys)
         inner = tuple(curves.items())
-        parts: list[Sum | Envelope] = []
+        parts: list[tuple[Node, Curves]] = []
         added = [c for c in self.calls if c.kind.name in _ADDED]
         if added:
             totals = tuple(Total(str(c), _total(c, window), arguments[c]) for c in added)
-            parts.append(Sum(made, by, inner, *_span(window), totals, _names(entities)))
+            total = Sum(made, by, inner, *_span(window), totals, _names(entities))
+            parts.append((total, total.made))
         for call in self.calls:
             if call.kind.name in _EXTREME:
                 parts.append(_extreme(made, by, inner, window, call, arguments[call]))
         if len(parts) == 1:
-            return parts[0], parts[0].made
-        whole = Combine(tuple(parts), by, tuple(part.made for part in parts))
+            return parts[0]
+        whole = Combine(tuple(n for n, _ in parts), by, tuple(c for _, c in parts))
         return whole, whole.made
 
     def _asks(self, name: str) -> bool:
@@ -271,20 +335,25 @@ def _total(call: AggregateCall, window: RangeWindow | None) -> str:
 
 
 def _extreme(
-    made: Map,
+    made: Node,
     by: tuple[str, ...],
     curves: Curves,
     window: RangeWindow | None,
     call: AggregateCall,
     argument: str,
-) -> Envelope:
-    """The largest or smallest value at each instant, and of these that of the window."""
+) -> tuple[Node, Curves]:
+    """The largest or smallest value at each instant, and of these that of the window. One that
+    slides ends before its boundary: its last tick is the one before."""
     upper, name = call.kind.name == "max", str(call)
     found = Envelope(made, by, curves, *_span(window), name, argument, upper)
     if window is None or window.range is None:
-        return found
-    candidates = WindowExtremes(found, found.curve, window.range, upper)
-    return Envelope(candidates, by, found.made, *_span(window), name, name, upper)
+        return found, found.made
+    ends_before = 0 if window.slide is None else 1
+    candidates = WindowExtremes(found, found.curve, window.range - ends_before, upper)
+    whole = Envelope(candidates, by, found.made, *_span(window), name, name, upper)
+    if not ends_before:
+        return whole, whole.made
+    return Delay(whole, whole.curve.start, ends_before), whole.made
 
 
 def _span(window: RangeWindow | None) -> tuple[int | None, int | None]:

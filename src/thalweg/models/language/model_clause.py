@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg.errors import BindError, TypeMismatch, UnknownName, did_you_mean
+from thalweg.lang.parsing.cursor import parse_alias
 from thalweg.lang.parsing.select_clauses import ClauseKind, SourceBinder, SourceRelation
 from thalweg.lang.syntax import TokenType, exp
 from thalweg.models.fitting.contract import MOST_DEGREE
@@ -32,7 +33,7 @@ class Formula:
     polynomial: exp.Expr
 
     def text(self, writer: WindowWriter) -> str:
-        return f"{self.attribute} = {writer.expression(self.polynomial)}"
+        return f"{writer.name(self.attribute)} = {writer.expression(self.polynomial)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,8 @@ class Fit:
 
     def text(self, writer: WindowWriter) -> str:
         percent = "%" if self.relative else ""
-        text = f"FIT {self.attribute} DEGREE {self.degree} WITHIN {self.within!r}{percent}"
+        name = writer.name(self.attribute)
+        text = f"FIT {name} DEGREE {self.degree} WITHIN {self.within!r}{percent}"
         return text if self.every is None else f"{text} EVERY {writer.duration(self.every)}"
 
 
@@ -221,7 +223,14 @@ def _attribute_written(c: Any) -> str:
 
 def _clause(c: Any) -> ModelClause:
     models = c.wrapped(lambda: _model(c))
-    return ModelClause(models, c.duration() if c.word("FOR") else None)
+    clause = ModelClause(models, c.duration() if c.word("FOR") else None)
+    at = c.offset()
+    if c._curr and c._curr.token_type == TokenType.L_BRACKET:
+        c.fail("a window stands before MODEL", "write s [RANGE 1 MINUTE] MODEL (...)")
+    alias = parse_alias(c)
+    if alias is not None:
+        c.fail("an alias stands before MODEL", f"write s {alias} MODEL (...)", at)
+    return clause
 
 
 MODEL = ClauseKind(

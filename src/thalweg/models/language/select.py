@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from thalweg.errors import BindError, NotAvailableYet, ThalwegError
 from thalweg.lang.binding.bound_parts import Found, Items
-from thalweg.lang.binding.conditions import conjuncts_of
+from thalweg.lang.binding.conditions import conjuncts_of, written_condition
 from thalweg.lang.binding.group_by import Item
 from thalweg.lang.binding.in_subqueries import filtered
 from thalweg.lang.binding.own_select import SelectParts
@@ -21,6 +21,7 @@ from thalweg.lang.binding.query_options import query_options
 from thalweg.lang.binding.scope import Scope
 from thalweg.lang.binding.select_items import selected_items
 from thalweg.lang.syntax import exp
+from thalweg.models.fitting.contract import METHODS
 from thalweg.models.functions.conditions import Condition, Every, condition_of
 from thalweg.models.functions.curve import Curve, Curves
 from thalweg.models.functions.error_bounds import certain, possible
@@ -32,13 +33,14 @@ from thalweg.models.functions.formulas import (
     varies,
     without_root,
 )
+from thalweg.models.language.cases import mapped
 from thalweg.models.language.contract import Contract, contract_of
 from thalweg.models.language.error_clause import ErrorClause
 from thalweg.models.language.grouped_select import GroupedSelect
 from thalweg.models.language.sample_clause import SampleClause
 from thalweg.models.language.windows import slides_of, windows_of
-from thalweg.models.relations.fitted import FitModel
-from thalweg.models.relations.mapped import Map
+from thalweg.models.relations.fitted import FitModel, FittedAttribute
+from thalweg.models.relations.mapped import is_instant
 from thalweg.models.relations.modeled import Modeled
 from thalweg.models.relations.predicted import FROM, VALIDITY, Ending, Predict
 from thalweg.models.relations.sampled import Evaluate, Sample
@@ -46,7 +48,7 @@ from thalweg.models.relations.shown import Show
 from thalweg.models.relations.solved import MAYBE, Solve
 from thalweg.plan import functions
 from thalweg.plan.expr import Expr, Literal, columns_of
-from thalweg.plan.logical import EmitKind, Named, Node, Project, Window, transform, walk
+from thalweg.plan.logical import EmitKind, Named, Node, Project, Window, walk
 from thalweg.plan.types import BOOLEAN
 from thalweg.windows.range import NOW
 
@@ -86,8 +88,22 @@ class _Select:
             self._refuse_beside_groups()
         clause = next((c for c in self.parts.query.clauses if isinstance(c, ErrorClause)), None)
         if clause is not None:
-            self.contract = contract_of(clause, self.parts.items, self.scope, selected)
+            integral = grouped.integral_factor if grouped.applies else None
+            self.contract = contract_of(clause, self.parts.items, self.scope, selected, integral)
+            grouped.contract = self.contract
         plain, modeled = self._conditions()
+        if grouped.applies and clause is not None and modeled:
+            self.fail(
+                BindError(
+                    "with ERROR it is not known which instants a condition leaves to aggregate",
+                    remedy="leave ERROR out, or aggregate without a condition on modeled columns",
+                ),
+                modeled[0][1],
+            )
+        exprs = [e for _, e, _ in selected] + list(grouped.read()) + [e for e, _ in modeled]
+        read = self._read(exprs, plain)
+        members = self.parts.items.members
+        members[:] = [self._narrowed(m, read) for m in members]
         body = filtered(self.parts.items, self.scope, self.parts.bind, plain)
         options = query_options(self.parts.query, self.parts.text)
         if options.release == "eager":
@@ -96,9 +112,6 @@ class _Select:
             body = self._solved(
                 modeled, body, marks_points=self._samples_rows and not grouped.applies
             )
-        exprs = [e for _, e, _ in selected] + list(grouped.read())
-        read = self._read(exprs, plain, body)
-        body = transform(body, lambda n: self._narrowed(n, read))
         if grouped.applies:
             groups = grouped.groups(body)
             self.made, selected, body = groups.curves, groups.selected, groups.node
@@ -115,7 +128,7 @@ class _Select:
             return body
         if self.contract is None:
             whole = self._all(modeled, condition_of)
-            return Solve(body, whole, self.curves, marks_points=marks_points)
+            return Solve(body, whole, self.curves, marks_points=marks_points, text=_text(modeled))
         errors = self.contract.errors
         return Solve(
             body,
@@ -123,12 +136,28 @@ class _Select:
             self.curves,
             self._all(modeled, lambda e, c: certain(e, c, errors)),
             marks_points,
+            _text(modeled),
         )
 
     def _predicted(self, modeled: list[tuple[Expr, exp.Expr]], body: Node) -> Node:
         """The spans ahead in which the conditions hold."""
         sources = [n for n in walk(body) if isinstance(n, (Modeled, FitModel))]
+        if not all(any(s is m for m in self.parts.items.members) for s in sources):
+            self.fail(
+                NotAvailableYet(
+                    "predictions over models of a subquery are not available yet",
+                    remedy="write MODEL in the FROM of this SELECT, over the stream or over a view "
+                    "without models",
+                )
+            )
         key = tuple(k for source in sources for k in source.key)
+        if not key:
+            self.fail(
+                BindError(
+                    "segments that a view keeps lie in the past: there is nothing to predict",
+                    remedy="read the stream itself, with MODEL",
+                )
+            )
         endings = tuple(e for source in sources for e in _endings(source))
         condition = sure = None
         if modeled and self.contract is not None:
@@ -137,7 +166,7 @@ class _Select:
             sure = self._all(modeled, lambda e, c: certain(e, c, errors))
         elif modeled:
             condition = self._all(modeled, condition_of)
-        return Predict(body, condition, self.curves, key, endings, sure)
+        return Predict(body, condition, self.curves, key, endings, sure, _text(modeled))
 
     def _all(
         self,
@@ -162,7 +191,8 @@ class _Select:
         plain: list[exp.Expr] = []
         solved: list[tuple[Expr, exp.Expr]] = []
         for node in written:
-            if "query" in node.meta or any("query" in n.meta for n in node.walk()):
+            if any("query" in n.meta for n in node.walk()):
+                self._refuse_membership(node)
                 plain.append(node)
                 continue
             bound = self.scope.condition(node)
@@ -172,28 +202,54 @@ class _Select:
                 plain.append(node)
         return tuple(plain), solved
 
+    def _refuse_membership(self, node: exp.Expr) -> None:
+        for operand in _operands(node):
+            if varies(self.scope.bind(operand), self._known):
+                self.fail(
+                    BindError("IN (SELECT ...) of a modeled column is not solved", remedy=SAMPLED),
+                    node,
+                )
+
     @property
     def _known(self) -> dict[str, Curve]:
         return dict(self.curves)
 
-    def _read(self, exprs: list[Expr], plain: tuple[exp.Expr, ...], body: Node) -> frozenset[str]:
-        """The columns without a model that the query reads."""
-        exprs = exprs + [self.scope.condition(n) for n in plain if "query" not in n.meta]
-        names = {n for e in exprs for n in columns_of(e)}
-        if isinstance(body, (Solve, Predict)):
-            names |= set(body.reads())
-        return frozenset(names)
+    def _read(self, exprs: list[Expr], plain: tuple[exp.Expr, ...]) -> frozenset[str]:
+        """The columns that the query reads."""
+        for node in plain:
+            asked = _operands(node)
+            exprs += [self.scope.bind(o) for o in asked] or [self.scope.condition(node)]
+        return frozenset(name for e in exprs for name in columns_of(e))
 
     def _narrowed(self, node: Node, read: frozenset[str]) -> Node:
         """A modeled source without the columns that nothing reads, and with its bounds."""
         if not isinstance(node, (Modeled, FitModel)):
             return node
         plain = tuple(f for f in node.plain if f.name in read or f.name in node.key)
-        if self.contract is not None and isinstance(node, Modeled):
+        if isinstance(node, FitModel):
+            return replace(node, plain=plain, attributes=self._chosen_fits(node))
+        if self.contract is not None:
             bounds = self.contract.bounds
             attributes = tuple(replace(a, bound=bounds.get(a.name)) for a in node.attributes)
             return replace(node, plain=plain, attributes=attributes)
         return replace(node, plain=plain)
+
+    def _chosen_fits(self, node: FitModel) -> tuple[FittedAttribute, ...]:
+        """Fitted in the way that `WITH (fit = ...)` says."""
+        method = query_options(self.parts.query, self.parts.text).fit
+        if method == "auto":
+            return node.attributes
+        least, most = METHODS[method]
+        for attribute in node.attributes:
+            if not least <= attribute.fit.degree <= most:
+                degrees = f"{least}" if least == most else f"{least} to {most}"
+                self.fail(
+                    BindError(
+                        f"fit = '{method}' is for DEGREE {degrees}, not {attribute.fit.degree}",
+                        remedy="leave fit out: each degree has a way of its own",
+                    )
+                )
+        return tuple(replace(a, fit=replace(a.fit, method=method)) for a in node.attributes)
 
     # -- SELECT --------------------------------------------------------------------------------
 
@@ -215,7 +271,8 @@ class _Select:
             kind = EmitKind.ISTREAM if kind is EmitKind.RSTREAM else kind
             return Found(Evaluate(body, columns, self.curves), kind, options, into=query.into)
         if kind is EmitKind.RSTREAM:
-            slides = slides_of(windows_of(self.parts.items.sources, self.fail), body)
+            windows = windows_of(self.parts.items.sources, self.fail)
+            slides = slides_of(windows, self.parts.items.members, body)
             if slides:
                 sampled = Evaluate(Sample(body, slides), columns, self.curves)
                 return Found(sampled, EmitKind.ISTREAM, options, into=query.into)
@@ -276,33 +333,28 @@ class _Select:
     ) -> Found:
         query, options = self.parts.query, query_options(self.parts.query, self.parts.text)
         for _, expr, node in selected:
-            self._refuse_unsolvable(expr, node)
+            if not is_instant(expr, self._known):
+                self._refuse_unsolvable(expr, node)
         if not any(varies(c.expr, self._known) for c in columns):
             return Found(Project(body, columns), kind, options, into=query.into)
-        made = Map(body, columns, self.curves)
+        made, curves = mapped(body, columns, self.curves)
         return Found(
-            made, kind, options, into=query.into, curves=made.made,
-            finish=lambda node: Show(node, made.made),
+            made, kind, options, into=query.into, curves=curves,
+            finish=lambda node: Show(node, curves),
         )  # fmt: skip
 
     def _refuse_unsolvable(self, expr: Expr, node: exp.Expr) -> None:
         try:
-            degrees(without_root(expr, self._known)[0], self._known)
+            inner, is_root = without_root(expr, self._known)
+            degree, _ = degrees(inner, self._known)
+            if is_root and degree > 2:
+                raise NotSolvable(f"{expr} is the root of a polynomial of degree {degree}", SAMPLED)
         except NotSolvable as error:
             self.fail(BindError(str(error), remedy=error.remedy), node)
 
     # -- what does not go together with models ---------------------------------------------------
 
     def _refuse_beside_groups(self) -> None:
-        if self.parts.query.clauses and any(
-            isinstance(c, ErrorClause) for c in self.parts.query.clauses
-        ):
-            self.fail(
-                NotAvailableYet(
-                    "ERROR beside aggregates is not available yet",
-                    remedy="leave ERROR out, or state it in a query without aggregates",
-                )
-            )
         if query_options(self.parts.query, self.parts.text).release == "eager":
             self.fail(
                 NotAvailableYet(
@@ -338,8 +390,18 @@ class _Select:
                 self.fail(BindError("this clause is not for models", remedy=SAMPLED))
 
 
+def _text(modeled: list[tuple[Expr, exp.Expr]]) -> str:
+    """Conditions as they are written."""
+    return " AND ".join(written_condition(node) for _, node in modeled)
+
+
 def _endings(source: Modeled | FitModel) -> tuple[Ending, ...]:
     """When segments of a source end by themselves."""
     if isinstance(source, FitModel):
         return (Ending(source.start, source.horizon, source.every),)
     return () if source.horizon is None else (Ending(source.start, source.horizon),)
+
+
+def _operands(node: exp.Expr) -> list[exp.Expr]:
+    """What is looked for in subqueries."""
+    return [n.this for n in node.walk() if "query" in n.meta]

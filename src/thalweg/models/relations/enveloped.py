@@ -117,7 +117,7 @@ class Enveloped(Relation):
     def explained(self, show: Describer) -> list[str]:
         which = "largest" if self.upper else "smallest"
         return [
-            f"  {self.result.coefficients[0]}: the {which} of {show.inputs(self.inputs)}"
+            f"  {self.result.coefficients[0]}: the {which} value of {show.inputs(self.inputs)}"
             f"{by_words(self.keys)}, at each instant"
         ]
 
@@ -138,9 +138,11 @@ def _lower(drafts: Drafts, node: Envelope) -> int:
 def run_enveloped(step: RelationStep, relation: Enveloped) -> Changes:
     (changes,) = step.raw_inputs()
     changes = _of_functions(relation, changes)
-    found = [] if not len(changes) else _changed(step, relation, changes)
-    keys = (relation.keys,) if relation.keys else ()
-    keep_alive(step, relation.functions, changes, keys)
+    found: list[Changes] = []
+    if len(changes) and relation.ends:
+        found = _changed_with_peaks(step, relation, changes)
+    elif len(changes):
+        found = _changed(step, relation, changes)
     return net(scheduled(step, relation.schema, concat_changes(found, relation.schema)))
 
 
@@ -157,6 +159,7 @@ def _of_functions(relation: Enveloped, changes: Changes) -> Changes:
     columns[START] = frame.columns[old.start]
     if relation.ends:
         columns[END] = frame.columns[END]
+        there &= (changes.signs > 0) | (np.asarray(columns[END].data) == AFTER_TIME)
     found = Changes(Frame(columns, len(changes)), changes.ts, changes.signs)
     return found if there.all() else found.take(np.flatnonzero(there))
 
@@ -174,10 +177,27 @@ def _changed(step: RelationStep, relation: Enveloped, changes: Changes) -> list[
         alive = _stored(step, relation, relation.functions, part.frame, ALIVE)
         groups.append(_Groups(relation, part, pieces, alive))
         found += groups[1].enveloped(step)
-    kept = concat_changes([g.kept for g in groups], relation.pieces)
-    keys = (relation.keys,) if relation.keys else ()
-    keep_alive(step, relation.pieces, net(kept), keys, PIECES)
+    _keep(step, relation, groups, changes)
     return found
+
+
+def _changed_with_peaks(step: RelationStep, relation: Enveloped, changes: Changes) -> list[Changes]:
+    """The same where what has an end is constant: of such rows few are kept, and all are known."""
+    pieces = _stored(step, relation, relation.pieces, changes.frame, PIECES)
+    alive = _stored(step, relation, relation.functions, changes.frame, ALIVE)
+    groups = _Groups(relation, changes, pieces, alive)
+    found = groups.enveloped(step)
+    lasting = np.flatnonzero(np.asarray(changes.frame.columns[END].data) == AFTER_TIME)
+    unknown = changes.take(lasting)
+    _keep(step, relation, [groups], concat_changes([unknown, groups.peaked], relation.functions))
+    return found
+
+
+def _keep(step: RelationStep, relation: Enveloped, groups: list[_Groups], alive: Changes) -> None:
+    keys = (relation.keys,) if relation.keys else ()
+    kept = concat_changes([g.kept for g in groups], relation.pieces)
+    keep_alive(step, relation.pieces, net(kept), keys, PIECES)
+    keep_alive(step, relation.functions, alive, keys)
 
 
 @dataclass(slots=True)
@@ -226,9 +246,13 @@ class _Groups:
         event, piece, living = np.split(self.function, np.cumsum(sizes))
         self.event_function, self.piece_function = event, piece
         self.alive = np.zeros(len(self.examples), np.int64)
+        self.end = np.full(len(self.examples), AFTER_TIME, np.int64)
+        if relation.ends:
+            self.end = np.asarray(self.functions.columns[END].data)
+        own = np.flatnonzero(live >= 0)
         if alive is not None:
-            own = live >= 0
             np.add.at(self.alive, living[own], alive.weights[own])
+        self.peak, self.group_of_peak = self._peaks(living[own], live[own])
         there = np.flatnonzero(self.group_of_piece >= 0)
         begins = np.asarray(pieces.frame.columns[BEGIN].data)
         self.piece = there[np.lexsort((begins[there], self.group_of_piece[there]))]
@@ -236,19 +260,27 @@ class _Groups:
         self.until = np.asarray(pieces.frame.columns[UNTIL].data)[self.piece]
         self.lacking = np.zeros(self.count, np.bool_)
         self.kept = Changes(pieces.frame.take(_NONE), _NONE, np.empty(0, np.int8))
+        self.peaked = Changes(changes.frame.take(_NONE), _NONE, np.empty(0, np.int8))
+
+    def _peaks(self, living: Ints, group: Ints) -> tuple[Ints, Ints]:
+        """What has an end, of each group in that order; and the groups."""
+        lasting = np.flatnonzero(self.end[living] < AFTER_TIME)
+        order = lasting[np.lexsort((self.end[living[lasting]], group[lasting]))]
+        return living[order], group[order]
 
     def enveloped(self, step: RelationStep) -> list[Changes]:
         """The changes of rows; those of the stored pieces are `kept`, and groups that are `lacking`
         functions are left out."""
         changes = self.changes
         order = np.lexsort((self.event_function, changes.ts, self.group_of_event))
-        coefficients, start, end = self._columns()
+        coefficients, start = self._columns()
         numbers = np.arange(self.count + 1)
         groups = self.group_of_piece[self.piece]
-        function, begin, until, lacking, solves = envelopes(
-            coefficients, start, end, self.first, self.alive,
+        function, begin, until, peaks, lacking, solves = envelopes(
+            coefficients, start, self.end, self.first, self.alive,
             (np.searchsorted(groups, numbers), self.piece_function[self.piece], self.begin,
              self.until),
+            (np.searchsorted(self.group_of_peak, numbers), self.peak),
             (np.searchsorted(self.group_of_event[order], numbers), self.event_function[order],
              changes.ts[order], changes.signs[order].astype(np.int64)),
             self.relation.upper, self.complete,
@@ -261,15 +293,20 @@ class _Groups:
         lasting = np.flatnonzero(until > step.ctx.until)
         keep = (function[lasting], begin[lasting], until[lasting])
         self.kept = self._stored_changes(gone, keep)
+        self.peaked = self._peak_changes(peaks)
         return [self._rows(*gone, -1), self._rows(function, begin, until, 1)]
 
-    def _columns(self) -> tuple[Floats, Ints, Ints]:
+    def _peak_changes(self, peaks: Ints) -> Changes:
+        """From the peaks before to those now."""
+        both = np.concatenate([self.peak, peaks])
+        signs = np.repeat([-1, 1], [len(self.peak), len(peaks)]).astype(np.int8)
+        rows = self.functions.take(both).select([f.name for f in self.relation.functions])
+        return net(Changes(rows, np.zeros(len(both), np.int64), signs))
+
+    def _columns(self) -> tuple[Floats, Ints]:
         columns, names = self.functions.columns, self.relation.result.coefficients
         coefficients = np.stack([np.asarray(columns[n].data) for n in names], axis=1)
-        end = np.full(len(coefficients), AFTER_TIME, np.int64)
-        if self.relation.ends:
-            end = np.asarray(columns[END].data)
-        return coefficients, np.asarray(columns[START].data), end
+        return coefficients, np.asarray(columns[START].data)
 
     def _rows(self, function: Ints, begin: Ints, until: Ints, sign: int) -> Changes:
         """The pieces as rows that appear and vanish."""

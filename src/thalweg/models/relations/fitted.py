@@ -37,7 +37,7 @@ from thalweg.models.relations.state import (
     keep_segments,
     scheduled,
 )
-from thalweg.models.relations.tuples import partner
+from thalweg.models.relations.tuples import bare_names, partner
 from thalweg.models.validation import Bound
 from thalweg.plan.expr import Column
 from thalweg.plan.functions import cast
@@ -69,8 +69,15 @@ class FittedAttribute:
         return Bound(self.fit.within, self.fit.relative)
 
     def __str__(self) -> str:
-        percent = "%" if self.fit.relative else ""
-        return f"{self.name} of degree {self.fit.degree} within {self.fit.within:g}{percent}"
+        name, fit = self.name.split(".", 1)[1], self.fit
+        shape = {0: "values that hold", 1: "straight lines"}.get(
+            fit.degree, f"polynomials of degree {fit.degree}"
+        )
+        if not fit.within:
+            return f"{name} by {shape} through each row"
+        size = f"{fit.within:g}{' % of its size' if fit.relative else ''}"
+        method = "" if fit.method is None else f", by {fit.method}"
+        return f"{name} by {shape}, at most {size} from each row (WITHIN){method}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +112,9 @@ class FitModel(Node):
     @property
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
+
+    def bounded_by(self) -> str | None:
+        return f"{self.alias}: a segment of each {bare_names(self.alias, self.key)}"
 
     def reads(self) -> Iterator[str]:
         yield from self.key
@@ -151,11 +161,12 @@ class Fitted(Relation):
         return self.schema, (self.key,) if slot == ALIVE.name else ()
 
     def explained(self, show: Describer) -> list[str]:
-        fits, by = ", ".join(map(str, self.attributes)), ", ".join(self.key)
+        fits, by = "; ".join(map(str, self.attributes)), bare_names(self.leaf.alias, self.key)
         grid = format_duration(self.every)
-        beyond = f", valid {format_duration(self.horizon)} beyond" if self.horizon else ""
+        beyond = f", and {format_duration(self.horizon)} beyond its end" if self.horizon else ""
         return [
-            f"  fit {fits} of each {by}, in cells of {grid}{beyond}; answers lag by at most {grid}",
+            f"  fit of {self.leaf.alias}: {fits}, for each {by}",
+            f"    within cells of {grid} (EVERY){beyond}: answers lag by at most {grid}",
             *show.leaf(self.leaf),
         ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,11 +16,11 @@ from thalweg.models.functions.formulas import Rows, degrees, varies, without_roo
 from thalweg.models.functions.time_functions import TimeFunctions
 from thalweg.models.polynomials import padded
 from thalweg.models.relations.solved import beginning
-from thalweg.plan.expr import columns_of
+from thalweg.plan.expr import Column, Expr, columns_of
 from thalweg.plan.logical import Field, Named, Node, Schema
 from thalweg.plan.planner import Drafts, lowers
 from thalweg.plan.relations.protocol import Describer, Need, Relation, Together
-from thalweg.plan.types import BIGINT, DOUBLE
+from thalweg.plan.types import BIGINT, DOUBLE, TIMESTAMP
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,8 @@ class Map(Node):
         for column in self.columns:
             known = made.get(column.name)
             plain = Field(column.name, column.expr.type)  # modeled columns are those without NULL
-            fields.append((plain,) if known is None else fields_of(known))
+            is_plain = known is None or known.is_instant
+            fields.append((plain,) if known is None or is_plain else fields_of(known))
         return (*(f for some in fields for f in some), start_field(START))
 
     @property
@@ -62,12 +63,19 @@ def made_by(columns: tuple[Named, ...], curves: Curves) -> Curves:
     known = dict(curves)
     found = []
     for column in columns:
-        if varies(column.expr, known):
+        if is_instant(column.expr, known):
+            found.append((column.name, Curve((column.name,))))
+        elif varies(column.expr, known):
             inner, is_root = without_root(column.expr, known)
             top, bottom = degrees(inner, known)
             curve = curve_named(column.name, top, START, bottom, is_root=is_root)
             found.append((column.name, curve))
     return tuple(found)
+
+
+def is_instant(expr: Expr, known: Mapping[str, Curve]) -> bool:
+    """Whether it is the instant itself."""
+    return isinstance(expr, Column) and expr.name in known and known[expr.name].is_instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +98,16 @@ class Mapped(Relation):
         )
 
     def explained(self, show: Describer) -> list[str]:
-        columns = ", ".join(f"{c.name} = {c.expr}" for c in self.columns)
-        return [f"  {columns} of {show.inputs(self.inputs)}, as functions of time"]
+        return [f"  {named(self.columns)} of {show.inputs(self.inputs)}, as functions of time"]
+
+
+def named(columns: Iterable[Named]) -> str:
+    """The columns of SELECT, with what they are made of where that is more than their name."""
+    texts = ((c.name, str(c.expr)) for c in columns)
+    return ", ".join(
+        name if text in (name, f"{text.split('.', 1)[0]}.{name}") else f"{name} = {text}"
+        for name, text in texts
+    )
 
 
 @lowers(Map)
@@ -110,7 +126,9 @@ def run_mapped(step: RelationStep, relation: Mapped) -> Changes:
     made = dict(made_by(relation.columns, relation.curves))
     for column in relation.columns:
         curve = made.get(column.name)
-        if curve is None:
+        if curve is not None and curve.is_instant:
+            columns[column.name] = Vector(TIMESTAMP, start)  # of the row that is shown, its start
+        elif curve is None:
             columns[column.name] = rows.plain(column.expr)
         else:
             inner, _ = without_root(column.expr, known)

@@ -37,7 +37,13 @@ from thalweg.models.relations.state import (
     keep_segments,
     scheduled,
 )
-from thalweg.models.relations.tuples import Attribute, Tuples, partner
+from thalweg.models.relations.tuples import (
+    Attribute,
+    Tuples,
+    bare_names,
+    partner,
+    without_alias,
+)
 from thalweg.plan.expr import columns_of
 from thalweg.plan.leaf import Leaf
 from thalweg.plan.logical import Node, Schema, Window
@@ -87,6 +93,9 @@ class Modeled(Node):
     @property
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
+
+    def bounded_by(self) -> str | None:
+        return f"{self.alias}: a segment of each {bare_names(self.alias, self.key)}"
 
     def reads(self) -> Iterator[str]:
         yield from self.key
@@ -144,6 +153,10 @@ class ModeledRelation(Relation):
     def only_grows(self) -> bool:
         return False
 
+    @property
+    def lasts(self) -> int:
+        return self.horizon or 0
+
     def needs(self) -> tuple[Need, ...]:
         return (Need(Together.KEYS, frozenset(self.key)),)
 
@@ -154,10 +167,28 @@ class ModeledRelation(Relation):
         return self.schema, (self.key,) if slot == ALIVE.name else ()
 
     def explained(self, show: Describer) -> list[str]:
-        models = ", ".join(map(str, self.attributes))
-        lasts = "" if self.horizon is None else f", for at most {format_duration(self.horizon)}"
-        by = ", ".join(self.key)
-        return [f"  model {models}: the newest row of each {by}{lasts}", *show.leaf(self.leaf)]
+        alias = self.leaf.alias
+        models = ", ".join(without_alias(alias, str(a)) for a in self.attributes)
+        by, moves = (
+            bare_names(alias, self.key),
+            any(len(a.coefficients) > 1 for a in self.attributes),
+        )
+        lasts = "" if self.horizon is None else f", for {format_duration(self.horizon)} at most"
+        time = ", t in seconds since that row" if moves else ""
+        return [
+            f"  model of {alias}: {models}, from each row of {by} to its next{lasts}{time}",
+            *(f"    {words}" for a in self.attributes for words in _absorbed(alias, a)),
+            *show.leaf(self.leaf),
+        ]
+
+
+def _absorbed(alias: str, attribute: Attribute) -> Iterator[str]:
+    """Which rows change nothing."""
+    bound, name = attribute.bound, bare_names(alias, (attribute.name,))
+    if bound is None or bound.within is None:
+        return
+    size = f"{bound.within:g}{' % of its size' if bound.relative else ''}"
+    yield f"a row whose {name} is within {size} of the model changes nothing (ERROR)"
 
 
 @lowers(Modeled)

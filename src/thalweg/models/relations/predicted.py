@@ -23,7 +23,7 @@ from thalweg.instants import AFTER_TIME, BEFORE_TIME, Ints
 from thalweg.models.functions.conditions import Condition, holding
 from thalweg.models.functions.curve import Curves
 from thalweg.models.functions.formulas import Rows
-from thalweg.models.relations.solved import MAYBE, MAYBE_FIELD, Solve, beginning, parted
+from thalweg.models.relations.solved import MAYBE, MAYBE_FIELD, Solve, beginning, parted, unsure
 from thalweg.models.spans import Spans, joined, within
 from thalweg.plan.logical import Field, Node, Schema
 from thalweg.plan.planner import Drafts, lowers
@@ -62,6 +62,7 @@ class Predict(Node):
     key: tuple[str, ...]
     endings: tuple[Ending, ...]
     sure: Condition | None = None
+    text: str = field(compare=False, default="")
 
     @property
     def schema(self) -> Schema:
@@ -90,6 +91,8 @@ class Predicted(Relation):
     key: tuple[str, ...] = field()
     endings: tuple[Ending, ...] = field()
     sure: Condition | None = None
+    text: str = field(compare=False, default="")
+    """The condition as it is written."""
 
     @property
     def only_grows(self) -> bool:
@@ -99,9 +102,14 @@ class Predicted(Relation):
         return (Need(Together.KEYS, frozenset(self.key)),)
 
     def explained(self, show: Describer) -> list[str]:
-        holds = "are there" if self.condition is None else str(self.condition)
+        rows, keys = show.inputs(self.inputs), ", ".join(self.key)
+        holds = f"rows of {rows} are there"
+        if self.condition is not None:
+            holds = f"{self.text or self.condition} will hold for rows of {rows}"
         return [
-            f"  predict when {show.inputs(self.inputs)}: {holds}, as soon as a tuple decides it"
+            f"  predictions of when {holds}, as soon as a row decides it",
+            f"    of each {keys} the newest counts; NULL in {FROM} says that it is off",
+            *([] if self.sure is None else unsure(self)),
         ]
 
 
@@ -110,7 +118,14 @@ def _lower(drafts: Drafts, node: Predict) -> int:
     below = drafts.relation(node.input)
     return drafts.append(
         Predicted(
-            (below,), node.schema, node.condition, node.curves, node.key, node.endings, node.sure
+            (below,),
+            node.schema,
+            node.condition,
+            node.curves,
+            node.key,
+            node.endings,
+            node.sure,
+            node.text,
         )
     )
 

@@ -53,6 +53,9 @@ class Restore(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
+    def bounded_by(self) -> str | None:
+        return f"{self.columns[0].name.split('.', 1)[0]}: the segments that are there at an instant"
+
     def reads(self) -> Iterator[str]:
         yield from (f.name for f in self.input.schema)
 
@@ -84,7 +87,7 @@ class Restored(Relation):
         return replace(self, leaf=reordered_leaf(self.leaf, order))
 
     def explained(self, show: Describer) -> list[str]:
-        return ["  segments that a view keeps", *show.leaf(self.leaf)]
+        return [f"  segments that the view {self.leaf.relation} keeps", *show.leaf(self.leaf)]
 
 
 @lowers(Restore)

@@ -23,6 +23,7 @@ from thalweg.models.functions.conditions import replaced
 from thalweg.models.functions.curve import Curves
 from thalweg.models.functions.formulas import Rows, derivatives_in
 from thalweg.models.functions.time_functions import both
+from thalweg.models.relations.mapped import named
 from thalweg.models.relations.solved import POINT
 from thalweg.models.relations.state import ALIVE, all_alive, keep_alive
 from thalweg.plan.expr import Column, Expr, columns_of, walk
@@ -63,8 +64,8 @@ class Sampled(Relation):
         return (Need(Together.CONTENT),)
 
     def explained(self, show: Describer) -> list[str]:
-        periods = " and every ".join(map(format_duration, self.periods))
-        return [f"  {show.inputs(self.inputs)} every {periods}"]
+        periods = " and of ".join(map(format_duration, self.periods))
+        return [f"  samples of {show.inputs(self.inputs)} at the multiples of {periods} since 1970"]
 
 
 @lowers(Sample)
@@ -144,6 +145,7 @@ class Evaluated(Relation):
     columns: tuple[Named, ...]
     curves: Curves
     at: str = ""
+    called: str | None = None
 
     @property
     def only_grows(self) -> bool:
@@ -156,14 +158,17 @@ class Evaluated(Relation):
         return frozenset(c.name for c in self.columns if str(c.expr) == column)
 
     def explained(self, show: Describer) -> list[str]:
-        columns = ", ".join(f"{c.name} = {c.expr}" for c in self.columns)
-        return [f"  {columns} of {show.inputs(self.inputs)}, at the instant of each row"]
+        at = self.at or "the instant of each row"
+        return [f"  {named(self.columns)} of {show.inputs(self.inputs)}, at {at}"]
 
 
 @lowers(Evaluate)
 def _lower_evaluate(drafts: Drafts, node: Evaluate) -> int:
     below = drafts.relation(node.input)
-    return drafts.append(Evaluated((below,), node.schema, node.columns, node.curves, node.at))
+    called = "predictions" if node.at else "RSTREAM" if isinstance(node.input, Sample) else None
+    return drafts.append(
+        Evaluated((below,), node.schema, node.columns, node.curves, node.at, called)
+    )
 
 
 @runs(Evaluated)

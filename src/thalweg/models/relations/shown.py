@@ -20,17 +20,15 @@ from thalweg.exec.aggregate.group_by import normalized
 from thalweg.exec.aggregate.group_state import look_up, state_table
 from thalweg.exec.relations.protocol import RelationStep, runs
 from thalweg.instants import Ints
-from thalweg.models.functions.curve import START, Curve, Curves
+from thalweg.models.functions.curve import START, Curves
 from thalweg.models.functions.formulas import Rows
-from thalweg.models.functions.time_functions import TimeFunctions
-from thalweg.models.polynomials import Floats
-from thalweg.plan.logical import Field, Node, Schema
+from thalweg.models.relations.model_column import MODEL, model_field, models_of, values_at
+from thalweg.plan.logical import Node, Schema
 from thalweg.plan.planner import Drafts, lowers
 from thalweg.plan.relations.protocol import Describer, Need, Relation, Together
 from thalweg.plan.state_slots import SlotKind, SlotRule
-from thalweg.plan.types import DOUBLE, TIMESTAMP, StructType, array_of, struct_of
+from thalweg.plan.types import DOUBLE, TIMESTAMP
 
-MODEL = "__model"
 STARTS = SlotKind("starts", SlotRule.NEWEST, "since when rows are there")
 
 
@@ -58,40 +56,13 @@ class Show(Node):
 
     def answered(self, rows: pa.Table, instant: int) -> pa.Table:
         """Modeled columns have their values at the instant asked for."""
-        for name, curve in self.curves:
-            values = pa.array(_values_at(rows.column(MODEL), name, curve, instant))
-            rows = rows.set_column(rows.column_names.index(name), name, values)
-        return rows
-
-
-def _values_at(models: pa.ChunkedArray, name: str, curve: Curve, instant: int) -> Floats:
-    structs = models.combine_chunks()
-    starts = structs.field("start").cast(pa.int64()).to_numpy()
-
-    def part(field: str, width: int) -> Floats:
-        lists = structs.field(field)
-        values = lists.flatten().to_numpy().reshape(-1, width)
-        found = np.full((len(lists), width), np.nan)
-        found[lists.is_valid().to_numpy(zero_copy_only=False)] = values
-        return found
-
-    shown = f"{name}_squared" if curve.is_root else name
-    bottom = part(f"{shown}_divisor", len(curve.divisor)) if curve.divisor else None
-    functions = TimeFunctions(part(shown, len(curve.coefficients)), starts, bottom)
-    values = functions.at(np.full(len(starts), instant))
-    return np.sqrt(np.maximum(values, 0.0)) if curve.is_root else values
+        return values_at(rows, self.curves, instant)
 
 
 def shown_schema(schema: Schema, curves: Curves) -> Schema:
     hidden = {n for _, c in curves for n in c.hidden} | {START}
     plain = tuple(f for f in schema if f.name not in hidden)
-    parts = [("start", TIMESTAMP)]
-    for name, curve in curves:
-        shown = f"{name}_squared" if curve.is_root else name
-        parts.append((shown, array_of(DOUBLE)))
-        if curve.divisor:
-            parts.append((f"{shown}_divisor", array_of(DOUBLE)))
-    return (*plain, Field(MODEL, struct_of(*parts), False))
+    return (*plain, *model_field(curves))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +84,10 @@ class Shown(Relation):
 
     def explained(self, show: Describer) -> list[str]:
         names = ", ".join(name for name, _ in self.curves)
-        return [f"  {show.inputs(self.inputs)}, with {names} at the start of each row"]
+        return [
+            f"  segments of {show.inputs(self.inputs)} as rows",
+            f"    {names}: the value where the row begins; {MODEL}: the start and the coefficients",
+        ]
 
 
 @lowers(Show)
@@ -133,10 +107,14 @@ def run_shown(step: RelationStep, relation: Shown) -> Changes:
         since = _since(step, relation, changes)
     frame = changes.frame
     rows = Rows(frame.columns, len(changes), dict(relation.curves), step.ctx.functions)
-    columns = {f.name: frame.columns[f.name] for f in relation.schema[:-1]}
+    columns = {f.name: frame.columns[f.name] for f in relation.schema if f.name != MODEL}
     for name, curve in relation.curves:
-        columns[name] = Vector(DOUBLE, rows.at(curve, since), columns[name].valid)
-    columns[MODEL] = _model(relation, frame)
+        if curve.is_instant:
+            columns[name] = Vector(TIMESTAMP, since)
+        else:
+            columns[name] = Vector(DOUBLE, rows.at(curve, since), columns[name].valid)
+    if relation.schema[-1].name == MODEL:
+        columns[MODEL] = models_of(frame, relation.curves, relation.schema[-1].type)
     return replace(changes, frame=Frame(columns, len(changes)))
 
 
@@ -166,27 +144,3 @@ def _since(step: RelationStep, relation: Shown, changes: Changes) -> Ints:
     found = np.empty(len(changes), np.int64)
     found[runs_.order] = since[runs_.run]
     return found
-
-
-def _model(relation: Shown, frame: Frame) -> Vector:
-    """Reference instants and coefficients."""
-    parts = [pa.array(np.asarray(frame.columns[START].data), pa.timestamp("us", "UTC"))]
-    for _, curve in relation.curves:
-        parts.append(_arrays(frame, curve.coefficients))
-        if curve.divisor:
-            parts.append(_arrays(frame, curve.divisor))
-    dtype = relation.schema[-1].type
-    assert isinstance(dtype, StructType)
-    names = [name for name, _ in dtype.fields]
-    return Vector(dtype, pa.StructArray.from_arrays(parts, names))
-
-
-def _arrays(frame: Frame, names: tuple[str, ...]) -> pa.Array:
-    values = np.stack([np.asarray(frame.columns[n].data) for n in names], axis=1)
-    offsets = np.arange(0, values.size + 1, len(names), dtype=np.int32)
-    arrays = pa.ListArray.from_arrays(pa.array(offsets), pa.array(values.ravel()))
-    valid = frame.columns[names[0]].valid
-    if valid is None:
-        return arrays
-    rows = np.arange(frame.length)
-    return arrays.take(pa.array(rows, mask=~valid))

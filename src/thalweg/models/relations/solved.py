@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +46,7 @@ class Solve(Node):
     curves: Curves
     sure: Condition | None = None
     marks_points: bool = False
+    text: str = field(compare=False, default="")
 
     @property
     def schema(self) -> Schema:
@@ -81,6 +83,8 @@ class Solved(Relation):
     curves: Curves = field()
     sure: Condition | None = None
     marks_points: bool = False
+    text: str = field(compare=False, default="")
+    """The condition as it is written."""
 
     @property
     def only_grows(self) -> bool:
@@ -90,10 +94,18 @@ class Solved(Relation):
         return (Need(Together.CONTENT),)
 
     def explained(self, show: Describer) -> list[str]:
-        sure = "" if self.sure is None else f"; sure while {self.sure}"
-        return [
-            f"  rows of {show.inputs(self.inputs)} while {self.condition}, solved for time{sure}"
-        ]
+        rows, written = f"  rows of {show.inputs(self.inputs)}", self.text or str(self.condition)
+        if self.sure is None:
+            return [f"{rows} while {written}, solved for time to the microsecond"]
+        return [f"{rows} while {written} may hold, given the bounds of ERROR", *unsure(self)]
+
+
+def unsure(solved: Solved | Any) -> list[str]:
+    """What is solved where rows may be certain or not."""
+    return [
+        f"    may hold while {solved.condition}",
+        f"    holds for certain while {solved.sure}; the rest has {MAYBE} = true",
+    ]
 
 
 @lowers(Solve)
@@ -101,7 +113,8 @@ def _lower(drafts: Drafts, node: Solve) -> int:
     below = drafts.relation(node.input)
     return drafts.append(
         Solved(
-            (below,), node.schema, node.condition, node.curves, node.sure, node.marks_points
+            (below,), node.schema, node.condition, node.curves, node.sure, node.marks_points,
+            node.text,
         )
     )  # fmt: skip
 

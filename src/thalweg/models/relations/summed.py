@@ -134,6 +134,10 @@ class Summed(Relation):
     def only_grows(self) -> bool:
         return False
 
+    @property
+    def lasts(self) -> int:
+        return self.plan.window or 0
+
     def needs(self) -> tuple[Need, ...]:
         return (grouped_need(self.keys),)
 
@@ -150,8 +154,14 @@ class Summed(Relation):
         ]
 
     def _words(self, total: Total) -> str:
-        words = {"mean": "the integral by the time covered", "avg": "the sum by the rows there"}
-        return f"{total.name} ({words.get(total.kind, total.kind)})"
+        words = {
+            "mean": "the mean over time: the integral by the time covered",
+            "avg": "the mean of the rows that are there",
+            "sum": "the sum of the rows that are there",
+            "integral": "the integral: the value times seconds",
+            "coverage": "the part of the time for which there is a value",
+        }
+        return f"{total.name} ({words[total.kind]})"
 
 
 @lowers(Sum)
@@ -313,9 +323,9 @@ class _Groups:
         curve = dict(self.relation.plan.curves)[piece.column]
         vectors = [frame.columns[n] for n in curve.coefficients]
         values = np.stack([np.asarray(v.data, np.float64) for v in vectors], axis=1)
-        used: Mask = np.isfinite(values).all(axis=1)
+        used: Mask = np.logical_and.reduce(np.isfinite(values), axis=1)
         if vectors[0].valid is not None:
-            used &= vectors[0].valid
+            used = used & vectors[0].valid
         if piece.ones:
             values = np.ones((len(values), 1))
         if self.relation.plan.window is not None:

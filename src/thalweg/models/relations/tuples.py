@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,16 @@ class Attribute:
     def __str__(self) -> str:
         terms = (_term(str(c), i) for i, c in enumerate(self.coefficients))
         return f"{self.name} = {' + '.join(terms)}"
+
+
+def bare_names(alias: str, names: Iterable[str]) -> str:
+    """Columns of one source as they are called there."""
+    return ", ".join(n.removeprefix(f"{alias}.") for n in names)
+
+
+def without_alias(alias: str, text: str) -> str:
+    """An expression over columns of one source, as it is written there."""
+    return text.replace(f"{alias}.", "")
 
 
 def _term(text: str, power: int) -> str:

@@ -67,6 +67,10 @@ class WindowedExtremes(Relation):
     def only_grows(self) -> bool:
         return False
 
+    @property
+    def lasts(self) -> int:
+        return self.window
+
     def needs(self) -> tuple[Need, ...]:
         return (Need(Together.CONTENT),)
 
@@ -77,8 +81,8 @@ class WindowedExtremes(Relation):
     def explained(self, show: Describer) -> list[str]:
         which = "peaks" if self.upper else "dips"
         return [
-            f"  {show.inputs(self.inputs)} as it is, as it was {format_duration(self.window)} "
-            f"before, and its {which} in between"
+            f"  candidates of {show.inputs(self.inputs)}: its value now, the one "
+            f"{format_duration(self.window)} before, and its {which} in between"
         ]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from thalweg.errors import TypeMismatch, UnknownFunction, did_you_mean
 from thalweg.plan.expr import Expr
 from thalweg.plan.functions import conditional, maths, operators, strings, times
-from thalweg.plan.functions.casting import can_cast, cast, common_type
+from thalweg.plan.functions.casting import UnreadableText, can_cast, cast, common_type
 from thalweg.plan.functions.properties import can_raise, is_deterministic
 from thalweg.plan.functions.signature import DEFINITIONS, mismatch
 from thalweg.plan.functions.times import PARTS_OF_TIME
@@ -70,6 +70,8 @@ def resolve(name: str, args: Sequence[Expr], written: str | None = None) -> Expr
         )
     try:
         return definition.resolver(definition.name, args)
+    except UnreadableText:
+        raise
     except TypeMismatch:  # it may be one of a function that this one stands for
         raise mismatch(definition.name, args, written or _WORDS.get(name, name)) from None
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from thalweg.errors import TypeMismatch
 from thalweg.plan.expr import Call, Expr, Literal
+from thalweg.plan.functions.constant_texts import may_read, remedy_for
 from thalweg.plan.types import (
     BIGINT,
     BINARY,
@@ -50,6 +51,19 @@ def cast(expr: Expr, dtype: DataType, *, safe: bool = False) -> Expr:
     lost = expr.type.is_float and dtype.name == "DECIMAL"  # NaN and infinities become NULL
     nullable = expr.nullable or lost or (safe and cast_raises(expr.type, dtype))
     return Call(dtype, nullable, "try_cast" if safe else "cast", (expr,))
+
+
+class UnreadableText(TypeMismatch):
+    """A constant text where a value of another type is wanted."""
+
+
+def coerced(expr: Expr, dtype: DataType) -> Expr:
+    """The expression in the type that the place it stands in wants; a constant text that reads as
+    no value of the type is refused, since every row would be."""
+    text = expr.value if isinstance(expr, Literal) and expr.type == STRING else None
+    if isinstance(text, str) and can_cast(STRING, dtype) and not may_read(text, dtype):
+        raise UnreadableText(f"'{text[:40]}' is no {dtype}", remedy=remedy_for(dtype))
+    return cast(expr, dtype)
 
 
 def _cast_remedy(source: DataType, target: DataType) -> str:
@@ -174,7 +188,7 @@ def implicit(expr: Expr, target: DataType) -> Expr | None:
         or (source.is_numeric and target.is_numeric)
         or {source, target} == {DATE, TIMESTAMP}
     )
-    return cast(expr, target) if fits and can_cast(source, target) else None
+    return coerced(expr, target) if fits and can_cast(source, target) else None
 
 
 def _fold(expr: Expr, dtype: DataType) -> Literal | None:

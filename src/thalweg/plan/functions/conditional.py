@@ -23,9 +23,9 @@ def _case(name: str, args: Sequence[Expr]) -> Expr:
     return make(name, wanted, [*flat, values[-1]], nullable=nullable)
 
 
-@define("if", usage="if(condition, value, otherwise)")
+@define("if", usage="if(condition, value [, otherwise])")
 def _if(name: str, args: Sequence[Expr]) -> Expr:
-    if len(args) != 3:
+    if len(args) not in (2, 3):
         raise mismatch(name, args)
     return _case("case", args)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from thalweg.plan.expr import Call, Expr, Literal
-from thalweg.plan.functions.casting import cast, common_type, implicit
+from thalweg.plan.functions.casting import cast, coerced, common_type, implicit
 from thalweg.plan.functions.signature import (
     define,
     divisor_raises,
@@ -45,7 +45,7 @@ def unified(name: str, args: Sequence[Expr]) -> tuple[list[Expr], DataType]:
     wanted = common_type(a.type for a in args)
     if wanted is None:
         raise mismatch(name, args)
-    return [cast(a, wanted) for a in args], wanted
+    return [coerced(a, wanted) for a in args], wanted
 
 
 def ordered(name: str, args: Sequence[Expr]) -> tuple[list[Expr], DataType]:
@@ -66,7 +66,7 @@ def numbers(name: str, args: Sequence[Expr]) -> tuple[list[Expr], DataType]:
         raise mismatch(name, args)
     if wanted.name == "DECIMAL":
         wanted = DOUBLE
-    return [cast(a, wanted) for a in args], wanted
+    return [coerced(a, wanted) for a in args], wanted
 
 
 _ARITHMETIC = "two numbers, or TIMESTAMP/DATE/INTERVAL with INTERVAL"
@@ -243,7 +243,7 @@ def condition(name: str, expr: Expr, args: Sequence[Expr]) -> Expr:
     allowed = (BOOLEAN, NULL, STRING) if name in ("and", "or", "not") else (BOOLEAN, NULL)
     if expr.type not in allowed:
         raise mismatch(name, args)
-    return cast(expr, BOOLEAN)
+    return coerced(expr, BOOLEAN)
 
 
 @define("is_null", "is_not_null", usage="one value")

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from operator import is_
 
 from thalweg.plan.expr import columns_of
 from thalweg.plan.joins.join_keys import KeyClasses
@@ -82,9 +84,36 @@ def may_be_kept(block: Block, members: Sequence[int]) -> bool:
     predicates between them link them (a product of windows is not worth keeping)."""
     if not all(can_be_kept(block.leaves[i]) for i in members):
         return False
-    classes = KeyClasses(block.leaves, block.joins)
-    links = [*map(set, classes.members), *classes.bridges()]
+    links = _known(_Keys(block)).links
     return _reaches_all(members, [link & set(members) for link in links])
+
+
+class _Keys:
+    """The leaves and predicates of a block by identity: those of a plan are asked for again and
+    again, and comparing them is most of the work."""
+
+    def __init__(self, block: Block) -> None:
+        self._of = (block.leaves, block.joins)
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self._of)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Keys) and all(map(is_, self._of, other._of))
+
+    @cached_property
+    def classes(self) -> KeyClasses:
+        return KeyClasses(*self._of)
+
+    @cached_property
+    def links(self) -> list[set[int]]:
+        """Leaves that keys or other predicates link."""
+        return [*map(set, self.classes.members), *self.classes.bridges()]
+
+
+@lru_cache(maxsize=16)
+def _known(keys: _Keys) -> _Keys:
+    return keys
 
 
 def is_linked(block: Block, members: Sequence[int]) -> bool:
@@ -111,7 +140,7 @@ def compatible(spans: Sequence[Span]) -> bool:
 
 def key_of(block: Block, before: Iterable[int], members: Iterable[int]) -> tuple[str, ...]:
     """The columns of some leaves that keys link to leaves before them."""
-    classes = KeyClasses(block.leaves, block.joins)
+    classes = _known(_Keys(block)).classes
     return tuple(column for _, column in _key(classes, set(before), set(members)))
 
 

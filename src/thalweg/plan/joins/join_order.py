@@ -51,8 +51,9 @@ def with_pipelines(
             leaves = tuple(map(_reordered, leaves, chosen))
         classes = KeyClasses(leaves, own)
         pipelines = _pipelines(leaves, classes, routed, orders)
-        if relation.outer is not None:
-            pipelines = tuple(_outer_lookup(p, relation.outer, classes) for p in pipelines)
+        if relation.outer is not None:  # a row is decided when it arrives, by tables as they are
+            led = [p for p in pipelines if p.leaf == 0]
+            pipelines = tuple(_outer_lookup(p, relation.outer, classes) for p in led)
         found.append(replace(relation, leaves=leaves, pipelines=pipelines, joins=own))
         first += len(leaves)
     return tuple(found)

@@ -58,6 +58,8 @@ class Relation(ABC):
     alone."""
     is_netted: ClassVar[bool] = False
     """Whether its changes at an instant never cancel."""
+    called: str | None = None
+    """What EXPLAIN calls the output of a plan that ends in it, if not by the plan's kind."""
 
     @property
     @abstractmethod
@@ -81,6 +83,11 @@ class Relation(ABC):
     def grain(self) -> int:
         """Epochs of the query end at multiples of this many microseconds."""
         return 1
+
+    @property
+    def lasts(self) -> int:
+        """For how long time alone goes on changing its rows after the last change below."""
+        return 0
 
     @property
     def has_keys(self) -> bool:

@@ -8,17 +8,19 @@ epoch's clock, and processed in the next epoch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
 
 from thalweg.adapt.adaptation import Adaptation
 from thalweg.exec.aggregate.group_by import OPENS
 from thalweg.exec.predicates.memo import selectivity
+from thalweg.models.segments import bounds_of
 from thalweg.plan.catalog import SYSSTREAM, Catalog, system_stream
 from thalweg.plan.types import to_arrow
 from thalweg.runtime.epoch.intake import Intake
 from thalweg.runtime.epoch.report import EpochReport
+from thalweg.runtime.lifecycle.plan_table import PlanTable
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.failures import QUERY, STREAM
 from thalweg.runtime.state.query_state import QueryState
@@ -27,12 +29,20 @@ from thalweg.runtime.state.stream_state import StreamState
 Property = tuple[str, str, str, float]
 """Entity, its kind, the property's name and value."""
 _TALLIES = ("rows", "late", "rejected")
+COUNTERS = ("tuples modeled", "tuples absorbed", "violations", "conflicts", "equations solved")
+"""Counters of queries over models that are properties of these."""
 
 
 class PropertyGrowth:
     """Turns counters that only grow into what each epoch added to them."""
 
-    def __init__(self, state: EngineState, adaptation: Adaptation) -> None:
+    def __init__(
+        self,
+        state: EngineState,
+        adaptation: Adaptation,
+        bounds: Callable[[str], Mapping[str, float]],
+    ) -> None:
+        self._bounds = bounds
         self._state = state
         self._adaptation = adaptation
         self._before: dict[tuple[str, str], int] = {}
@@ -83,6 +93,11 @@ class PropertyGrowth:
         packs = [p for slot in query.operators.slots.values() for p in slot]
         yield name, "query", "state_bytes", sum(p.meta.bytes for p in packs)
         yield name, "query", "failing", self._fails(QUERY, name)
+        for counter in COUNTERS:
+            if counter in query.operators.counts:
+                yield name, "query", counter, grown.get(counter, 0)
+        for column, within in self._bounds(name).items():
+            yield name, "query", f"bound of {column}", within
         log = self._adaptation.log(name)
         yield name, "query", "switches", self._more(name, "switches", log.count)
         costs = self._adaptation.costs_of(name)
@@ -120,8 +135,14 @@ class SystemStream:
     """Publishes the engine's own properties, once a query reads them."""
 
     def __init__(
-        self, catalog: Catalog, state: EngineState, adaptation: Adaptation, intake: Intake
+        self,
+        catalog: Catalog,
+        state: EngineState,
+        plans: PlanTable,
+        adaptation: Adaptation,
+        intake: Intake,
     ) -> None:
+        self._plans = plans
         self._catalog = catalog
         self._state = state
         self._adaptation = adaptation
@@ -131,7 +152,11 @@ class SystemStream:
     def begin(self) -> None:
         """Count from here on, if the stream is known by now."""
         if self.growth is None and SYSSTREAM in self._catalog.streams:
-            self.growth = PropertyGrowth(self._state, self._adaptation)
+            self.growth = PropertyGrowth(self._state, self._adaptation, self._bounds)
+
+    def _bounds(self, query: str) -> Mapping[str, float]:
+        plan = self._plans.get(query)
+        return {} if plan is None else bounds_of(plan)
 
     def publish(self, report: EpochReport, clock: int) -> None:
         """Add what an epoch did to the stream."""

@@ -183,7 +183,7 @@ class EngineCore:
         self.frontiers = Frontiers(
             self.catalog, state, plans, self.scheduler, self.upkeep, self.queries.keeps_answer
         )
-        self.system = SystemStream(self.catalog, state, self.adaptation, self.intake)
+        self.system = SystemStream(self.catalog, state, plans, self.adaptation, self.intake)
         tasks = StepTasks(storage, state, plans, self.window_stores, self.files, settings)
         applied = ApplyResults(
             storage, state, plans, self.intake, self.window_stores, self.upkeep, self.outputs,

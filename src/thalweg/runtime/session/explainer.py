@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from thalweg.adapt.adaptation import Adaptation
 from thalweg.errors import ConfigError
 from thalweg.instants import format_duration
+from thalweg.masking import without_passwords
 from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.bounded_state import verdict
 from thalweg.plan.catalog import StreamDef
@@ -40,7 +41,7 @@ class Explainer:
         text = self._explained(bound, self._queries.plan(name))
         for guarantee in self._queries.guarantees(name):
             text += f"\noutput: {bound.sink or 'callback'} ({guarantee})"
-        return text
+        return without_passwords(text)
 
     def text(self, text: str) -> str:
         """A SELECT or CREATE QUERY that is not registered."""
@@ -48,7 +49,8 @@ class Explainer:
         explained = self._explained(bound, self._planner.physical(bound))
         if bound.sink is None:
             return explained
-        return f"{explained}\noutput: {bound.sink} ({guarantee_of(bound.sink)})"
+        text = f"{explained}\noutput: {bound.sink} ({guarantee_of(bound.sink)})"
+        return without_passwords(text)
 
     def adaptation(self, name: str) -> str:
         """A registered query, with what was learned and changed while it ran."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from thalweg.adapt.adaptation import Adaptation
+from thalweg.models.segments import bounds_of
 from thalweg.plan.bounded_state import verdict
 from thalweg.runtime.lifecycle.history_start import rows_since
 from thalweg.runtime.results.lookup import QueryLookup
@@ -79,6 +80,7 @@ class QueryStats:
             "bound": list(verdict(bound.root).bounds),
             "approximate_since": query.limits.approximate_since,
             "counts": dict(query.operators.counts),
+            "model_bounds": bounds_of(plan),
             "adapt": plain(self._adaptation.report(name)),
             "streams": streams,
             "skew": max(marks) - min(marks) if marks else 0,

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from thalweg.errors import UnknownName
+from thalweg.masking import masked
 from thalweg.runtime.invoke.invocations import Invocations
 from thalweg.runtime.invoke.query_coverage import QueryCoverage
 from thalweg.runtime.results.lookup import QueryLookup
@@ -63,7 +64,7 @@ class StateReading:
                 "name": name,
                 "status": _status(query),
                 "error": self._error(name, query),
-                "text": text,
+                "text": masked(text),
                 "coverage": self._covered(name) if can_be_asked else None,
             }
             for name, text, query, can_be_asked in self._queries.listed()

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from thalweg.columns.shown_values import shown_values
 from thalweg.exec.relations.emit import SIGN
 from thalweg.plan.bound_query import SinkSpec
 from thalweg.runtime.results.current_answer import Answer
@@ -54,9 +55,12 @@ class ConsoleSink:
     guarantee: str = guarantee_of(SinkSpec("console"))
 
     def write(self, epoch: int, output: pa.Table) -> None:
-        for row in output.to_pylist():
+        columns = [shown_values(c) for c in output.columns]
+        for values in zip(*columns, strict=True):
+            row = dict(zip(output.column_names, values, strict=True))
             signed = {1: "+ ", -1: "- "}.get(row.pop(SIGN, 0), "")
-            at = row.pop(TIME).isoformat(sep=" ")
+            time = row.pop(TIME)
+            at = time if isinstance(time, str) else time.isoformat(sep=" ")
             shown = "  ".join(f"{name}={value}" for name, value in row.items())
             print(f"{self.query}  {at}  {signed}{shown}", flush=True)
 
@@ -150,12 +154,18 @@ _WRITERS: dict[str, Callable[[pa.Table], bytes]] = {
 
 
 def _flat(table: pa.Table) -> pa.Table:
-    """Lists as text: CSV has no other way."""
+    """Lists as text, since CSV has no other way; bytes as in JSON, since they need not be text."""
     for i, column in enumerate(table.columns):
-        if pa.types.is_list(column.type):
+        if pa.types.is_binary(column.type):
+            table = table.set_column(i, table.column_names[i], _hex(column))
+        elif pa.types.is_list(column.type):
             texts = [None if v is None else _dumped(_finite(v)) for v in column.to_pylist()]
             table = table.set_column(i, table.column_names[i], pa.array(texts, pa.string()))
     return table
+
+
+def _hex(values: pa.ChunkedArray) -> pa.Array:
+    return pa.array([None if v is None else v.hex() for v in values.to_pylist()], pa.string())
 
 
 def _finite(values: list[object]) -> list[object]:
@@ -171,8 +181,7 @@ def _texts(table: pa.Table) -> pa.Table:
         if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_decimal(kind):
             table = table.set_column(i, table.column_names[i], column.cast(pa.string()))
         elif pa.types.is_binary(kind):
-            texts = pa.array([None if v is None else v.hex() for v in column.to_pylist()])
-            table = table.set_column(i, table.column_names[i], texts)
+            table = table.set_column(i, table.column_names[i], _hex(column))
         elif pa.types.is_list(kind):
             lists = [None if v is None else _finite(v) for v in column.to_pylist()]
             table = table.set_column(i, table.column_names[i], pa.array(lists, kind))

@@ -127,7 +127,7 @@ def columns_in(spec: SourceSpec, path: str) -> list[str] | None:
                 return list(pa.parquet.read_schema(file).names)
         with fsspec.open(path, "rt", compression="infer", encoding="utf-8") as file:
             return next(csv.reader(file), None) if spec.format == "csv" else _keys(file)
-    except (OSError, ValueError, csv.Error, pa.ArrowException):
+    except (OSError, ValueError, RecursionError, csv.Error, pa.ArrowException):
         return None
 
 

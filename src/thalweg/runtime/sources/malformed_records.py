@@ -108,6 +108,8 @@ def _judge_line(line: str, fields: Schema, good: list[dict[str, Any]], strays: l
         if not isinstance(row, dict):
             raise ValueError("not an object")
         good.append(row)
+    except RecursionError:
+        strays.append(f"malformed record: nested too deeply: {line[:_SHOWN]}")
     except ValueError as error:
         strays.append(f"malformed record: {error}: {line[:_SHOWN]}")
 

@@ -19,13 +19,10 @@ import pyarrow as pa
 from thalweg.errors import SourceError
 from thalweg.instants import Ints, instant_of
 from thalweg.plan.catalog import StreamDef
-from thalweg.plan.logical import Schema
-from thalweg.plan.types import to_arrow
 from thalweg.runtime.error_causes import told
+from thalweg.runtime.sources.given_rows import as_records
 from thalweg.runtime.sources.log_writer import LogWriter
-from thalweg.runtime.sources.malformed_records import Records
 from thalweg.runtime.sources.pack_rows import IngestPlan, event_times, ingest_table
-from thalweg.runtime.sources.python_arguments import normalized
 from thalweg.runtime.state.clock import wall_clock
 from thalweg.store.packs import Key
 from thalweg.store.storage import Storage
@@ -189,40 +186,3 @@ class Pusher:
         found = ingest_table(plan, records.table, self.storage, records.malformed)
         packs, rejects = {stream.name: found.packs}, {stream.name: found.rejects}
         self.log.append(0, (self.source, position), packs, rejects, clock)
-
-
-def as_records(item: Any, fields: Schema) -> Records:
-    """An Arrow table or batch, a row or a list of rows as dictionaries."""
-    if isinstance(item, pa.RecordBatch):
-        item = pa.Table.from_batches([item])
-    schema = pa.schema([(f.name, to_arrow(f.type)) for f in fields])
-    if isinstance(item, pa.Table):
-        try:
-            return Records(normalized(item.select(schema.names), fields))
-        except (KeyError, pa.ArrowException) as error:
-            return _unusable(schema, f"malformed table: {error}", item.num_rows)
-    if not isinstance(item, (dict, list, tuple)):
-        return _unusable(schema, f"malformed record: {str(item)[:200]}", 1)
-    rows = [item] if isinstance(item, dict) else list(item)
-    try:
-        return Records(pa.Table.from_pylist(rows, schema))
-    except (pa.ArrowException, TypeError, ValueError, AttributeError):
-        return _row_by_row(rows, schema)
-
-
-def _unusable(schema: pa.Schema, reason: str, count: int) -> Records:
-    table = pa.table({f.name: pa.nulls(count, f.type) for f in schema})
-    return Records(table, pa.array([reason] * count, pa.string()))
-
-
-def _row_by_row(rows: list[Any], schema: pa.Schema) -> Records:
-    good: list[pa.Table] = []
-    why: list[str | None] = []
-    for row in rows:
-        try:
-            good.append(pa.Table.from_pylist([row], schema))
-            why.append(None)
-        except (pa.ArrowException, TypeError, ValueError, AttributeError) as error:
-            good.append(pa.Table.from_pylist([{}], schema))
-            why.append(f"malformed record: {error}: {str(row)[:200]}")
-    return Records(pa.concat_tables(good).combine_chunks(), pa.array(why, pa.string()))

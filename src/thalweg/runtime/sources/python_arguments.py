@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from thalweg.errors import ConfigError
 from thalweg.lang.durations import parse_duration, unit_micros
-from thalweg.plan.catalog import DEFAULT_IDLE, SourceSpec, StreamDef
+from thalweg.plan.catalog import DEFAULT_IDLE, SourceSpec, StreamDef, refuse_without_unit
 from thalweg.plan.logical import Field, Schema
 from thalweg.plan.types import from_arrow, to_arrow
 from thalweg.store.file_names import file_name_of
@@ -43,7 +43,7 @@ def make_stream(
             raise ConfigError(
                 f"stream {name}: {word} cannot be negative", remedy="use a duration of 0 or more"
             )
-    return StreamDef(
+    definition = StreamDef(
         name,
         fields,
         timestamp,
@@ -57,6 +57,7 @@ def make_stream(
         retain=None if retain is None else parse_duration(retain),
         source=source or SourceSpec("frame"),
     )
+    return refuse_without_unit(definition, unit)
 
 
 LONGEST_NAME = 150

@@ -28,7 +28,7 @@ def claim(storage: Storage) -> Any:
     manifest.refuse_newer(storage)
     if not isinstance(storage, LocalStorage):
         return None
-    Path(storage.root).mkdir(parents=True, exist_ok=True)
+    Path(storage.root).mkdir(mode=0o700, parents=True, exist_ok=True)  # it may hold secrets
     lock = _locked(storage, "a+")
     lock.seek(0)
     lock.truncate()

@@ -9,6 +9,7 @@ from typing import Any
 from thalweg.plan.catalog import SourceSpec, StreamDef, TableDef
 from thalweg.plan.logical import Field
 from thalweg.plan.types import DataType
+from thalweg.secrets import from_json
 
 STREAM, VIEW, TABLE, SOURCE = "STREAM", "VIEW", "TABLE", "SOURCE"
 """Kinds of definitions. Where the rows of a stream come from is a definition of its own: it may
@@ -28,8 +29,7 @@ def described_source(source: SourceSpec) -> str:
 
 def read_source(text: str) -> SourceSpec:
     found: dict[str, Any] = json.loads(text)
-    options = tuple((str(k), v) for k, v in found.pop("options"))
-    return SourceSpec(options=options, **found)
+    return SourceSpec(options=from_json(found.pop("options")), **found)
 
 
 def described_table(table: TableDef) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from thalweg.errors import FileMissing, PathError
 from thalweg.exec.aggregate.group_state import StatePack
 from thalweg.instants import AFTER_TIME, BEFORE_TIME
+from thalweg.masking import masked
 from thalweg.plan import state_slots
 from thalweg.runtime.results.read_stable import NotThere, read_stable
 from thalweg.runtime.state.engine_state import EngineState
@@ -251,7 +252,7 @@ def _query(name: str, query: QueryState, state: EngineState) -> QueryView:
     results = keys_of(state.outputs, name) if not query.definition.mode else []
     return QueryView(
         name,
-        query.definition.text,
+        masked(query.definition.text),
         query.lifecycle.status,
         query.lifecycle.error.splitlines()[0]
         if query.lifecycle.error

@@ -47,9 +47,16 @@ def _log_to_base(call: Call, base: Any, x: Any) -> Any:
     return Outcome(np.log(x) / np.log(base), valid=~(base <= 0) & ~(x <= 0))
 
 
+def _side_by_side(x: Any, y: Any) -> tuple[Any, Any]:
+    """Both operands with a value for each row: NumPy's loops for a constant beside rows round
+    otherwise in the last digit than those for two columns."""
+    x, y = np.broadcast_arrays(x, y)
+    return x.copy(), y.copy()
+
+
 @strict("power")
 def _power(call: Call, x: Any, y: Any) -> Any:
-    found = np.power(x, y)
+    found = np.power(*_side_by_side(x, y))
     # IEEE gives 1 for both, Java gives NaN.
     undefined = np.isnan(y) | ((np.abs(x) == 1) & np.isinf(y))
     return np.where(undefined, np.nan, found)
@@ -57,7 +64,7 @@ def _power(call: Call, x: Any, y: Any) -> Any:
 
 @strict("atan2")
 def _atan2(call: Call, y: Any, x: Any) -> Any:
-    return np.arctan2(y + 0.0, x + 0.0)
+    return np.arctan2(*_side_by_side(y + 0.0, x + 0.0))
 
 
 @nullable("isnan")
