@@ -2,7 +2,7 @@
 
 Objects move in lines of 1 to some thousand tuples; both sides read the same packs. Filter and join
 hold tuples against MODEL (x = x + vx*t) within a bound of a tenth of a thousandth of the range; the
-extreme is over fitted lines, since ERROR and aggregates do not go together yet. Where models never
+extreme is over fitted lines. Where models never
 get ahead, the crossover is said to be never. Then the same join over more tuples of the same lines,
 and the same extreme over longer windows: what ours solves must not grow.
 """

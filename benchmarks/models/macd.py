@@ -2,9 +2,10 @@
 
 Twice: as it is printed, answers every two seconds, and for every instant, where an answer begins
 whenever the shorter average rises above the longer one. Ours over tuples, over models that are
-fitted as trades arrive and hold on beyond them (predictive), and over segments that a view has kept
-(historical). One core, process CPU time, epochs as they are fed; and once more as the engine cuts
-them by itself (32,768 rows an epoch for queries in queries).
+fitted as trades arrive and hold on beyond them (predictive), over lines by the slopes that trades
+bring, against which they are held (validated), and over segments that a view has kept (historical).
+One core, process CPU time, epochs as they are fed; and once more as the engine cuts them by itself
+(32,768 rows an epoch for queries in queries).
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from models.trades import BOUND, trades
 
 FIT = f"MODEL (FIT price DEGREE 1 WITHIN {BOUND} EVERY 2 SECONDS)"
 AHEAD = f"{FIT} FOR 2 SECONDS"
+HELD = "MODEL (price = price + slope*t)"
+ERROR = f" ERROR price WITHIN {BOUND}"
 VIEW = f"CREATE VIEW segments RETAIN 1 DAY AS SELECT symbol, price FROM trades {FIT}"
 SLIDES = " SLIDE 2 SECONDS"
 FORMS = {"answers every 2 s": SLIDES, "every instant": ""}
@@ -30,12 +33,15 @@ QUICK_CURVE = (10, 100, 1_000)
 CURVE_RATE = 1_000
 
 
-def text(source: str, model: str = "", slide: str = SLIDES) -> str:
+def text(source: str, model: str = "", slide: str = SLIDES, error: str = "") -> str:
     """The query; without a slide its rows are those that begin to hold."""
 
     def average(seconds: int) -> str:
         window = f"[RANGE {seconds} SECONDS{slide}]"
-        return f"(SELECT symbol, avg(price) AS ap FROM {source} {window} {model} GROUP BY symbol)"
+        return (
+            f"(SELECT symbol, avg(price) AS ap FROM {source} {window} {model} "
+            f"GROUP BY symbol{error})"
+        )
 
     columns = "S.symbol, S.ap - L.ap AS diff" if slide else "S.symbol"
     return (
@@ -80,6 +86,7 @@ def measured(
     ways = {
         "tuples": once(text("trades", "", slide)),
         "predictive": once(text("trades", AHEAD, slide)),
+        "validated": once(text("trades", HELD, slide, ERROR)),
         "historical": once(text("segments", "", slide), VIEW),
     }
     return turns(ways, repeats)

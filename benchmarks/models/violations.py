@@ -2,8 +2,8 @@
 
 A tuple outside the bound of its symbol's model begins a new one, and only then is anything solved.
 Latency is the CPU time of an epoch of one second of trades, median and slowest. The query compares
-the price with a level: MACD with ERROR is not available yet. The knee is where the curve, on two
-logarithmic axes, is farthest below the straight line between its ends.
+the price with a level, so that little but holding is measured. The knee is where violations, over
+the logarithm of the bound, are farthest below the straight line between the ends of the curve.
 """
 
 from __future__ import annotations
