@@ -34,6 +34,8 @@ from thalweg.store.packs import Key, PackMeta
 class _Once(StepState):
     """State of a step after which there is none: nothing is kept."""
 
+    keeps_state = False
+
     def keep(
         self,
         slot: str,

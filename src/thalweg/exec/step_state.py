@@ -23,6 +23,8 @@ class StepState:
     happens without new rows; `closings`, by relation and leaf, those at which waiting rows appear;
     `streams` the streams that relations below leaves emit."""
 
+    keeps_state = True
+
     def __init__(self, task: StepTask, ctx: TaskContext) -> None:
         self.task = task
         self.ctx = ctx

@@ -39,6 +39,7 @@ class RelationInStep:
         self.ctx: TaskContext = state.ctx
         self.number = number
         self.only_new = only_new
+        self.keeps_state = state.keeps_state
 
     def inputs(self) -> list[Changes]:
         relation = self.state.plan.relations[self.number]

@@ -17,7 +17,7 @@ import pyarrow as pa
 from thalweg.columns.frame import Changes, Frame, concat_changes
 from thalweg.columns.netting import net
 from thalweg.columns.runs import sort_into_runs
-from thalweg.columns.sort_codes import row_codes
+from thalweg.columns.sort_codes import order_codes
 from thalweg.columns.vector import Mask, Vector, from_arrow
 from thalweg.exec.aggregate.group_by import normalized
 from thalweg.exec.expressions.evaluate import evaluate
@@ -211,14 +211,14 @@ class _Tuples:
         return np.flatnonzero(_changes(self.entity))
 
 
-def _changes(codes: Ints) -> Mask:
+def _changes(codes: Ints | Mask) -> Mask:
     found = np.ones(len(codes), np.bool_)
     found[1:] = codes[1:] != codes[:-1]
     return found
 
 
 def _pieces(step: RelationStep, relation: Fitted, tables: Sequence[pa.Table]) -> list[Changes]:
-    tuples = _tuples(relation, pa.concat_tables(tables).combine_chunks())
+    tuples = _tuples(relation, pa.concat_tables(tables))
     firsts = tuples.rows.take(tuples.firsts)
     alive = alive_by_key(step, relation.schema, relation.key, firsts).expanded()
     place = partner(relation.key, alive, firsts)
@@ -266,9 +266,19 @@ def _tuples(relation: Fitted, table: pa.Table) -> _Tuples:
     order = in_stream_order(runs_, table, [*leaf.order_by, *leaf.stream_columns])
     entity = runs_.group_of_run[runs_.run]
     rows = Frame(columns, table.num_rows).take(order)
-    content = row_codes([rows.columns[f.name] for f in relation.plain], rows.length)
-    stretch = np.cumsum(_changes(entity) | _changes(content)) - 1
-    return _Tuples(rows, ts[order], entity, stretch)
+    begins = _changes(entity)
+    for field_ in relation.plain:
+        if field_.name not in relation.key:  # those of the key are the entity's
+            begins |= _unlike(rows.columns[field_.name])
+    return _Tuples(rows, ts[order], entity, np.cumsum(begins) - 1)
+
+
+def _unlike(column: Vector) -> Mask:
+    """Where a value differs from the one before it (NULL and NaN are like themselves)."""
+    codes = order_codes([column])[0]
+    if column.valid is None:
+        return _changes(codes)
+    return _changes(np.where(column.valid, codes, 0)) | _changes(column.valid)
 
 
 def _values(relation: Fitted, rows: Frame) -> Floats:

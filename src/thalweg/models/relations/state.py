@@ -39,7 +39,7 @@ def scheduled(
     later = changes.ts >= until
     now = changes if not later.any() else changes.take(np.flatnonzero(~later))
     due = [_due(step, schema, table) for table in step.tables(slot)]
-    if later.any():
+    if step.keeps_state and later.any():
         table = _table(changes.take(np.flatnonzero(later)), schema)
         table = summed(table, [f.name for f in schema] + [TIME])
         if table.num_rows:
@@ -80,14 +80,14 @@ def keep_alive(
     slot: SlotKind = ALIVE,
 ) -> None:
     """Add what has changed to the rows as they stand."""
-    if len(changes):
+    if step.keeps_state and len(changes):
         table = summed(_table(changes, schema), [f.name for f in schema])
         step.keep(slot, table, keys)
 
 
 def keep_segments(step: RelationStep, schema: Schema, changes: Changes) -> None:
     """Write down how segments begin and end, for those who ask for them."""
-    if len(changes):
+    if step.keeps_state and len(changes):
         step.keep(SEGMENTS, _table(changes, schema))
 
 
