@@ -25,7 +25,7 @@ BOUNDS = (0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.0)
 """Percent of the price."""
 RATE, SYMBOLS = 3_000, 10
 SOURCE_KNEE = 0.3
-CHART = "models_violations.svg"
+CHART = "violations_by_bound.svg"
 
 
 def declare(report: Report) -> None:

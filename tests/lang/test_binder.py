@@ -287,7 +287,6 @@ LATER_SELECTS = (
     "SELECT sym FROM trades QOS (LATENCY (0:1, 1:0))",
     "SELECT count(*) WITHIN (5%) FROM trades [NOW]",
     "SELECT sum(qty) WITHIN (8 BUCKETS) FROM trades [NOW]",
-    "SELECT sym FROM trades [SIZE 5 ADVANCE 1]",
     "SELECT sym FROM trades [NOW] WHERE qty > 1 OR sym IN (SELECT sym FROM companies)",
     "SELECT sym FROM trades WHERE EXISTS (SELECT sym FROM companies)",
     "SELECT sym FROM trades WHERE qty = (SELECT max(qty) FROM quotes)",

@@ -174,9 +174,9 @@ def test_windows_over_expressions_of_time() -> None:
     assert landmark.at is not None
     fixed = parse_window("[FROM TIMESTAMP '2024-01-01' TO TIMESTAMP '2024-02-01']")
     assert isinstance(fixed, FromToClause)
-    size = parse_window("[SIZE 10 ADVANCE 2]")
+    size = parse_window("[SIZE 10 MINUTES ADVANCE 2 MINUTES]")
     assert isinstance(size, SizeClause)
-    assert (size.size.sql(), size.advance.sql()) == ("10", "2")
+    assert (size.size, size.advance) == (10 * MINUTE, 2 * MINUTE)
 
 
 @pytest.mark.parametrize(

@@ -294,7 +294,7 @@ def test_a_stream_that_cannot_be_read_does_no_harm_to_others(spark: Any, tmp_pat
 
 def _error_of(engine: Any, stream: str) -> str:
     """What SHOW STREAMS says that a source fails with."""
-    shown = {row["stream"]: row for row in engine.sql("SHOW STREAMS").to_pylist()}
+    shown = {row["name"]: row for row in engine.sql("SHOW STREAMS").to_pylist()}
     return shown[stream]["error"] or ""
 
 

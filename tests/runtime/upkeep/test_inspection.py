@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from thalweg.errors import FileMissing, FormatTooNew, PathError
+from thalweg.features import FEATURES
 from thalweg.plan import state_slots
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.open_path import claim, release
@@ -238,10 +239,11 @@ def test_readings_during_dropping_are_taken_again(monkeypatch: pytest.MonkeyPatc
 
 
 def test_every_kind_of_state_has_words() -> None:
-    kinds = {v for v in vars(state_slots).values() if isinstance(v, state_slots.SlotKind)}
-    assert state_slots.GROUPS in kinds
-    assert kinds == set(state_slots.SLOT_KINDS)
-    assert all(k.words for k in kinds)
+    own = {v for v in vars(state_slots).values() if isinstance(v, state_slots.SlotKind)}
+    assert state_slots.GROUPS in own
+    added = {kind for feature in FEATURES for kind in feature.slots}
+    assert own | added == set(state_slots.SLOT_KINDS)
+    assert all(k.words for k in state_slots.SLOT_KINDS)
 
 
 def test_instants() -> None:
