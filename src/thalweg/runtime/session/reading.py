@@ -19,6 +19,7 @@ from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.failures import QUERY, STREAM
 from thalweg.runtime.state.query_state import QueryState
 from thalweg.runtime.state.stream_definitions import VIEW
+from thalweg.runtime.state.stream_state import StreamState
 from thalweg.statements.protocol import Language
 
 Rows = Sequence[Mapping[str, Any]]
@@ -55,8 +56,14 @@ class StateReading:
                 "name": n, "rows": s.rows, "late": s.late, "rejected": s.rejected,
                 "error": self._state.failure(STREAM, n),
             }
-            for n, s in self._state.streams.items()
+            for n, s in self._known_streams().items()
         ]  # fmt: skip
+
+    def _known_streams(self) -> dict[str, StreamState]:
+        """Those that have had rows, and those whose source fails before any."""
+        failing = (key.split(":", 1) for key in self._state.failures)
+        none = {name: StreamState() for kind, name in failing if kind == STREAM}
+        return none | dict(self._state.streams)
 
     def queries(self) -> Rows:
         return [
