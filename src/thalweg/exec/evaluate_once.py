@@ -27,6 +27,7 @@ from thalweg.instants import BEFORE_TIME
 from thalweg.plan import state_slots
 from thalweg.plan.logical import EmitKind
 from thalweg.plan.physical import QueryPlan
+from thalweg.plan.relations.protocol import Relation
 from thalweg.store.pack_cache import PackCache
 from thalweg.store.packs import Key, PackMeta
 
@@ -46,6 +47,12 @@ class _Once(StepState):
         return
 
 
+def _waits(relation: Relation) -> bool:
+    """Whether it also says at which instants rows appear that have waited, so that each plan must
+    run it."""
+    return any(leaf.keeps_rows and leaf.ordered_window.waits for leaf in relation.leaves)
+
+
 @dataclass
 class EvaluateOnce:
     """Evaluates plans over the rows of packs in the instants before `until`; `start` is the first
@@ -58,6 +65,8 @@ class EvaluateOnce:
     _known: dict[int, Changes] = field(default_factory=dict)
     computed: int = 0
     """How many relations were computed; the others were known."""
+    rejected: int = 0
+    """How many rows erred in what was computed."""
 
     def answer(
         self, plan: QueryPlan, packs: Sequence[tuple[PackMeta, ...]], until: int
@@ -73,13 +82,15 @@ class EvaluateOnce:
             only_new = number == last and plan.kind is EmitKind.ISTREAM
             key = (relation, tuple(ids[i] for i in relation.inputs), until, only_new)
             ids.append(self._ids.setdefault(key, len(self._ids)))
-            if ids[-1] not in self._known:
+            if ids[-1] not in self._known or _waits(relation):
                 step = RelationInStep(state, number, only_new)
                 found = RUNS[type(relation)](step, relation)
                 self._known[ids[-1]] = found if number == last else net(found)
                 self.computed += 1
             state.changes.append(self._known[ids[-1]])
-        return output_table(plan, self._emitted(state, plan, state.changes[last]))
+        emitted = self._emitted(state, plan, state.changes[last])
+        self.rejected += sum(len(r.ts) for r in context.rejects)
+        return output_table(plan, emitted)
 
     def _emitted(self, state: StepState, plan: QueryPlan, changes: Changes) -> Changes:
         last = len(plan.relations) - 1

@@ -72,7 +72,7 @@ class StreamDef:
 
 
 def refuse_without_unit(stream: StreamDef, unit: str | None) -> StreamDef:
-    """The stream, unless its event time is a number of which nobody said what it counts."""
+    """The stream, unless its event time is a number without a unit."""
     types = {f.name: f.type for f in stream.fields}
     if unit is None and stream.timestamp is not None and types[stream.timestamp].is_integer:
         raise ConfigError(

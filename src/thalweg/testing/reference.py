@@ -279,16 +279,6 @@ class _Evaluator:
             return self.window(scan_below(node.input), node.window, instant, kept)
         return self.block(node, instant)
 
-    def value(self, expr: Expr, row: Mapping[str, Any]) -> Any:
-        """The value of an expression on a row; None if it fails."""
-        try:
-            return evaluate(expr, row, self.functions)
-        except RowError:
-            return None
-
-    def row(self, id: Hashable, values: dict[str, Any]) -> RelationRow:
-        return RelationRow(id, values)
-
     def table(self, scan: Scan, instant: int) -> list[RelationRow]:
         rows, number = self.tables[scan.relation], 0
         for at, later in self.versions.get(scan.relation, ()):

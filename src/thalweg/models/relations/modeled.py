@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -57,7 +56,6 @@ from thalweg.plan.relations.protocol import (
     reordered_leaf,
 )
 from thalweg.plan.types import BIGINT, DOUBLE
-from thalweg.plan.values import normal_row
 from thalweg.store.packs import TIME
 from thalweg.windows.range import NOW
 
@@ -105,28 +103,6 @@ class Modeled(Node):
                 yield attribute.name
             for coefficient in attribute.coefficients:
                 yield from columns_of(coefficient)
-
-    def by_definition(self, evaluator: Any, instant: int) -> Any:
-        newest: dict[tuple[Any, ...], Any] = {}
-        for arrival in evaluator.stream_rows(self.input, instant):
-            newest[normal_row(arrival.columns[c] for c in self.key)] = arrival
-        rows = []
-        for arrival in newest.values():
-            values = {f.name: arrival.columns[f.name] for f in self.plain}
-            fresh = self.horizon is None or instant < arrival.ts + self.horizon
-            for attribute in self.attributes:
-                names = self.curve(attribute).coefficients
-                for name, coefficient in zip(names, attribute.coefficients, strict=True):
-                    values[name] = evaluator.value(coefficient, arrival.columns)
-            known = all(
-                values[n] is not None and np.isfinite(values[n])
-                for a in self.attributes
-                for n in self.curve(a).coefficients
-            )
-            if fresh and known:
-                values[self.start] = arrival.ts
-                rows.append(evaluator.row(arrival.id, values))
-        return rows
 
 
 @dataclass(frozen=True, slots=True)

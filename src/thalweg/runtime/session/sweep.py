@@ -69,7 +69,8 @@ class Sweep:
 
     def run(self, sql: str, parameters: Sequence[Row] | pa.Table) -> pa.Table:
         """What each query emits, one after another: its parameters, its columns, `__ts`, and
-        `__sign` for relations."""
+        `__sign` for relations. The schema's metadata say how many rows were rejected because
+        they erred, each counted once where queries share what they compute."""
         rows = parameters.to_pylist() if isinstance(parameters, pa.Table) else list(parameters)
         types = _types(parameters, rows)
         check_parameters(sql, rows)
@@ -84,7 +85,9 @@ class Sweep:
             found.append(_beside(row, types, table, schema))
         if not found:
             raise ConfigError("a sweep without parameters", remedy="give one row of them, or more")
-        return pa.concat_tables(found, promote_options="permissive")
+        whole = pa.concat_tables(found, promote_options="permissive")
+        rejected = 0 if evaluator is None else evaluator.rejected
+        return whole.replace_schema_metadata({"thalweg.rejected": str(rejected)})
 
     def _of(self, plan: QueryPlan) -> list[tuple[PackMeta, ...]]:
         return [tuple(self._packs.get(leaf.relation, ())) for leaf in plan.leaves]
@@ -114,8 +117,9 @@ def _beside(
     found: pa.Table | None,
     schema: pa.Schema,
 ) -> pa.Table:
-    """The rows with their parameters before them."""
+    """The rows in the order of time, with their parameters before them."""
     table = schema.empty_table() if found is None else found.select(schema.names).cast(schema)
+    table = table.sort_by(TIME)
     columns = {n: pa.repeat(pa.scalar(row[n], t), table.num_rows) for n, t in types.items()}
     return pa.table({**columns, **{n: table.column(n) for n in table.column_names}})
 
