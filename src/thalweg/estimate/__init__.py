@@ -1,0 +1,1 @@
+"""How many rows a join has: guaranteed bounds, exact counts and estimates, told apart."""
