@@ -6,9 +6,10 @@ import numpy as np
 
 from thalweg.columns.frame import Changes
 from thalweg.columns.instant_set import InstantSet
-from thalweg.columns.sort_codes import order_codes, row_codes
+from thalweg.columns.sort_codes import numbered_rows, order_codes
 from thalweg.columns.vector import Mask, Vector
 from thalweg.instants import Ints
+from thalweg.plan.types import BIGINT
 from thalweg.store import native
 from thalweg.store.hashing import hash_columns
 
@@ -43,10 +44,8 @@ def _alike(changes: Changes) -> Mask:
 
 
 def _survivors(changes: Changes) -> Mask:
-    columns = list(changes.frame.columns.values())
-    content = row_codes(columns, len(changes))
-    _, code = np.unique(np.stack([content, changes.ts]), axis=1, return_inverse=True)
-    code = code.reshape(-1)
+    columns = [*changes.frame.columns.values(), Vector(BIGINT, changes.ts)]
+    code, _ = numbered_rows(columns, len(changes))
     plus = changes.signs > 0
     ups = np.bincount(code, plus)
     downs = np.bincount(code, ~plus)

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from thalweg.columns.vector import Vector, concat
 from thalweg.instants import Ints
+from thalweg.store import native
 from thalweg.store.hashing import nested_texts
 
 _TOP = np.int64(2**63 - 1)
@@ -65,23 +66,37 @@ def _ranks(array: pa.Array) -> Ints:
     return ranks
 
 
-def row_codes(columns: list[Vector], length: int) -> Ints:
-    """Equal codes for equal rows (NULL equals NULL, NaN equals NaN, -0.0 equals 0.0)."""
-    found = np.zeros(length, np.int64)
+def numbered_rows(columns: list[Vector], length: int) -> tuple[Ints, Ints]:
+    """Numbers for rows, equal for equal rows (NULL equals NULL, NaN equals NaN, -0.0 equals 0.0),
+    in the order in which these first occur; and the first row of each number."""
+    codes: list[Ints] = []
     for column in columns:
-        codes = order_codes([column])[0]
+        found = _equality_codes(column)
         if column.valid is not None:
-            codes = np.where(column.valid, codes, 0)
-            found = _paired(found, column.valid.astype(np.int64))
-        found = _paired(found, codes)
-    return found
+            codes.append(column.valid.astype(np.int64))
+            found = np.where(column.valid, found, 0)
+        codes.append(found)
+    if not codes:
+        return np.zeros(length, np.int64), np.zeros(min(length, 1), np.int64)
+    return native.number_rows(np.stack(codes, axis=1))  # type: ignore[no-any-return]
 
 
-def _paired(left: Ints, right: Ints) -> Ints:
-    """Codes of pairs, kept small by renumbering."""
-    _, a = np.unique(left, return_inverse=True)
-    distinct, b = np.unique(right, return_inverse=True)
-    return np.asarray(a.astype(np.int64) * max(len(distinct), 1) + b, np.int64)
+def row_codes(columns: list[Vector], length: int) -> Ints:
+    """Equal codes for equal rows."""
+    return numbered_rows(columns, length)[0]
+
+
+def _equality_codes(vector: Vector) -> Ints:
+    """One code for equal values of a column; that of NULL means nothing."""
+    if isinstance(vector.data, np.ndarray):
+        return order_codes([vector])[0]
+    array = vector.data
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if pa.types.is_nested(array.type):
+        array = nested_texts(array)
+    indices = pc.fill_null(array.dictionary_encode().indices, 0)
+    return indices.to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
 
 
 def lexical_order(columns: list[Vector], first: list[Ints]) -> Ints:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from thalweg.columns.frame import Changes, Frame, arrow_columns, concat_frames
 from thalweg.columns.instant_set import InstantSet
-from thalweg.columns.sort_codes import row_codes
+from thalweg.columns.sort_codes import numbered_rows, row_codes
 from thalweg.columns.vector import arrow_vector
 from thalweg.exec.context import TaskContext
 from thalweg.exec.leaves.lifetimes import Lifetimes, paired
@@ -181,11 +181,9 @@ def _endless(length: int) -> Ints:
 def summed(table: pa.Table, columns: Sequence[str]) -> pa.Table:
     """Rows of equal content as one, their weights added; those that cancel are left out."""
     vectors = [arrow_vector(table, name) for name in columns]
-    _, first, code = np.unique(
-        row_codes(vectors, table.num_rows), return_index=True, return_inverse=True
-    )
+    code, first = numbered_rows(vectors, table.num_rows)
     weight = np.zeros(len(first), np.int64)
-    np.add.at(weight, code.reshape(-1), table.column(WEIGHT).to_numpy())
+    np.add.at(weight, code, table.column(WEIGHT).to_numpy())
     kept = np.flatnonzero(weight)
     rows = table.take(pa.array(first[kept]))
     at = rows.column_names.index(WEIGHT)

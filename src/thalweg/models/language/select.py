@@ -47,6 +47,7 @@ from thalweg.models.relations.predicted import FROM, VALIDITY, Predict
 from thalweg.models.relations.sampled import Evaluate, Sample
 from thalweg.models.relations.shown import Show
 from thalweg.models.relations.solved import MAYBE, Solve
+from thalweg.models.relations.thinned import thinned
 from thalweg.plan import functions
 from thalweg.plan.expr import Expr, Literal, columns_of
 from thalweg.plan.logical import EmitKind, Named, Node, Project, Window, walk
@@ -276,7 +277,7 @@ class _Select:
             windows = windows_of(self.parts.items.sources, self.fail)
             slides = slides_of(windows, self.parts.items.members, body)
             if slides:
-                sampled = Evaluate(Sample(body, slides), columns, self.curves)
+                sampled = Evaluate(Sample(thinned(body, slides), slides), columns, self.curves)
                 return Found(sampled, EmitKind.ISTREAM, options, into=query.into)
             self.fail(
                 BindError(
@@ -321,7 +322,8 @@ class _Select:
                 )
             )
         try:
-            return Evaluate(Sample(body, (sample.period(),)), columns, self.curves)
+            every = (sample.period(),)
+            return Evaluate(Sample(thinned(body, every), every), columns, self.curves)
         except BindError as error:
             self.fail(error)
 

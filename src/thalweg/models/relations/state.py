@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.columns.frame import Changes, Frame, arrow_columns, concat_changes, concat_frames
-from thalweg.columns.sort_codes import row_codes
+from thalweg.columns.sort_codes import numbered_rows
 from thalweg.columns.vector import from_arrow
 from thalweg.exec.leaves.subrelation import WEIGHT, summed
 from thalweg.exec.relations.protocol import RelationStep
@@ -146,9 +146,8 @@ def _standing(frames: Sequence[Frame], weights: Sequence[Ints], schema: Schema) 
     weight = np.concatenate(weights) if len(weights) else np.empty(0, np.int64)
     if (weight == 1).all():
         return Standing(frame, weight)
-    codes = row_codes(list(frame.columns.values()), frame.length)
-    _, first, group = np.unique(codes, return_index=True, return_inverse=True)
+    group, first = numbered_rows(list(frame.columns.values()), frame.length)
     total = np.zeros(len(first), np.int64)
-    np.add.at(total, group.reshape(-1), weight)
+    np.add.at(total, group, weight)
     there = np.flatnonzero(total)
     return Standing(frame.take(first[there]), total[there])

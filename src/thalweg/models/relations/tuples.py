@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from thalweg.columns.frame import Frame
-from thalweg.columns.sort_codes import row_codes
+from thalweg.columns.sort_codes import numbered_rows
 from thalweg.columns.vector import Mask, concat
 from thalweg.instants import Ints
 from thalweg.models.validation import Bound
@@ -63,9 +63,8 @@ class Tuples:
 def partner(key: tuple[str, ...], rows: Frame, others: Frame) -> Ints:
     """For each row the place of the other one with its key, which is unique there; -1: none."""
     both = [concat([rows.columns[c], others.columns[c]]) for c in key]
-    group = row_codes(both, rows.length + others.length)
-    _, group = np.unique(group, return_inverse=True)
-    place = np.full(int(group.max()) + 1, -1, np.int64)
+    group, first = numbered_rows(both, rows.length + others.length)
+    place = np.full(len(first), -1, np.int64)
     place[group[rows.length :]] = np.arange(others.length)
     found: Ints = place[group[: rows.length]]
     return found

@@ -6,6 +6,7 @@ do not call each other: a cached kernel would not notice that another file has c
 """
 
 from thalweg.store.native.checksums import checksum
+from thalweg.store.native.groups import number_rows
 from thalweg.store.native.hashes import (
     combine,
     hash_bytes,
@@ -53,6 +54,7 @@ __all__ = [
     "match_pairs",
     "match_ranges",
     "mix",
+    "number_rows",
     "rows_between",
     "split_runs",
     "test_instants",
