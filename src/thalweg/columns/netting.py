@@ -13,6 +13,9 @@ from thalweg.plan.types import BIGINT
 from thalweg.store import native
 from thalweg.store.hashing import hash_columns
 
+_FEW = 4_096
+"""Rows that are compared at once; of more, those are left out first whose hashes differ."""
+
 
 def net(changes: Changes) -> Changes:
     """Cancel equal rows of opposite sign at equal instants."""
@@ -23,7 +26,8 @@ def net(changes: Changes) -> Changes:
     suspect = np.flatnonzero(
         np.where(plus, downs.might_hold(changes.ts), ups.might_hold(changes.ts))
     )
-    suspect = suspect[_alike(changes.take(suspect))]
+    if len(suspect) > _FEW:
+        suspect = suspect[_alike(changes.take(suspect))]
     if not len(suspect):
         return changes
     keep = np.ones(len(changes), np.bool_)

@@ -16,7 +16,8 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """The instants start ≤ t < end of rows; the spans of a row are in order and do not touch."""
+    """The instants start ≤ t < end of rows; rows are in order, and so are the spans of
+    a row, which do not touch."""
 
     row: Ints
     start: Ints
@@ -27,6 +28,15 @@ class Spans:
 
     def take(self, chosen: Any) -> Spans:
         return Spans(self.row[chosen], self.start[chosen], self.end[chosen])
+
+    def of_each(self, numbers: Ints) -> Spans:
+        """For each number the spans of the row of that number, as those of its own place."""
+        first = np.searchsorted(self.row, numbers)
+        counts = np.searchsorted(self.row, numbers, "right") - first
+        row = np.repeat(np.arange(len(numbers)), counts)
+        before = np.cumsum(counts) - counts
+        at = np.arange(len(row)) + np.repeat(first - before, counts)
+        return Spans(row, self.start[at], self.end[at])
 
 
 def within(since: Ints, until: Ints, rows: Mask | None = None) -> Spans:

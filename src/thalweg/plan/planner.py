@@ -90,9 +90,10 @@ class Drafts:
 
     def relation(self, node: Node) -> int:
         """The number of the relation that a node is; equal nodes are one relation."""
-        if node not in self._known:
-            self._known[node] = self._added(node)
-        return self._known[node]
+        found = self._known.get(node)  # a node's hash goes through all below it
+        if found is None:
+            found = self._known[node] = self._added(node)
+        return found
 
     def _added(self, node: Node) -> int:
         lower = LOWERS.get(type(node))

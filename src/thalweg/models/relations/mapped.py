@@ -121,7 +121,7 @@ def run_mapped(step: RelationStep, relation: Mapped) -> Changes:
     (changes,) = step.raw_inputs()
     known = dict(relation.curves)
     rows = Rows(changes.frame.columns, len(changes), known, step.ctx.functions)
-    start = beginning(rows, changes.ts)
+    start = beginning(rows)
     columns: dict[str, Vector] = {}
     made = dict(made_by(relation.columns, relation.curves))
     for column in relation.columns:

@@ -150,7 +150,7 @@ def _ahead(step: RelationStep, relation: Predicted, changes: Changes) -> tuple[S
         found = within(changes.ts, until)
         return found, np.zeros(len(found), np.bool_)
     rows = Rows(changes.frame.columns, len(changes), dict(relation.curves), step.ctx.functions)
-    since = beginning(rows, changes.ts)
+    since = beginning(rows)
     spans, equations = holding(relation.condition, rows, since, until)
     maybe = np.zeros(len(spans), np.bool_)
     if relation.sure is not None:

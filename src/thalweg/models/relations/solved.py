@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from thalweg.columns.frame import Changes, concat_changes, empty_frame
+from thalweg.columns.sort_codes import numbered_rows
 from thalweg.columns.vector import Vector
 from thalweg.exec.context import Reject
 from thalweg.exec.relations.protocol import RelationStep, runs
@@ -127,18 +128,27 @@ def run_solved(step: RelationStep, relation: Solved) -> Changes:
     (changes,) = step.raw_inputs()
     found = Changes(empty_frame(relation.schema), changes.ts, changes.signs)
     if len(changes):
-        rows = Rows(changes.frame.columns, len(changes), dict(relation.curves), step.ctx.functions)
-        since, until = beginning(rows, changes.ts), ends_of(changes.frame, relation.endings)
-        spans, equations = holding(relation.condition, rows, since, until)
-        if relation.sure is None:
-            found = _within(relation, changes, spans, {})
-        else:
-            sure, more = holding(relation.sure, rows, since, until)
-            equations += more
-            found = _parted(relation, changes, spans, sure)
-        step.ctx.counts["equations solved"] += equations
-        _note_errors(step, relation, rows, changes)
+        found = _held(step, relation, changes)
     return scheduled(step, relation.schema, found)
+
+
+def _held(step: RelationStep, relation: Solved, changes: Changes) -> Changes:
+    """The changes of rows while the condition holds; of rows that appear and vanish in one epoch
+    the equations are solved once."""
+    numbers, first = numbered_rows(list(changes.frame.columns.values()), len(changes))
+    frame = changes.frame.take(first)
+    rows = Rows(frame.columns, len(first), dict(relation.curves), step.ctx.functions)
+    since, until = beginning(rows), ends_of(frame, relation.endings)
+    spans, equations = holding(relation.condition, rows, since, until)
+    if relation.sure is None:
+        found = _within(relation, changes, spans.of_each(numbers), {})
+    else:
+        sure, more = holding(relation.sure, rows, since, until)
+        equations += more
+        found = _parted(relation, changes, spans.of_each(numbers), sure.of_each(numbers))
+    step.ctx.counts["equations solved"] += equations
+    _note_errors(step, relation, rows, changes, numbers)
+    return found
 
 
 def _parted(relation: Solved, changes: Changes, possible: Spans, sure: Spans) -> Changes:
@@ -169,7 +179,7 @@ def _within(relation: Solved, changes: Changes, spans: Spans, marks: Mapping[str
     return replace(found, frame=found.frame.merged(columns))
 
 
-def beginning(rows: Rows, ts: Ints) -> Ints:
+def beginning(rows: Rows) -> Ints:
     """The instant since which all functions of a row are known: that of its newest segment. It is a
     property of the content, whatever instant the row appears or vanishes at."""
     starts = dict.fromkeys(c.start for c in rows.curves.values() if c.start in rows.columns)
@@ -192,11 +202,10 @@ def bounded(changes: Changes, spans: Spans) -> tuple[Changes, Ints]:
     return Changes(changes.frame.take(row), ts, signs), span
 
 
-def _note_errors(step: RelationStep, relation: Solved, rows: Rows, changes: Changes) -> None:
-    bad = rows.bad()
-    bad = bad[changes.signs[bad] > 0]
+def _note_errors(
+    step: RelationStep, relation: Solved, rows: Rows, changes: Changes, numbers: Ints
+) -> None:
+    bad = np.flatnonzero(np.isin(numbers, rows.bad()) & (changes.signs > 0))
     if len(bad) and rows.errors is not None:
-        reject = Reject(
-            str(relation.condition), rows.errors[bad], changes.ts[bad], changes.frame.take(bad)
-        )
-        step.ctx.rejects.append(reject)
+        errors, frame = rows.errors[numbers[bad]], changes.frame.take(bad)
+        step.ctx.rejects.append(Reject(str(relation.condition), errors, changes.ts[bad], frame))

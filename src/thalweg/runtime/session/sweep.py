@@ -12,6 +12,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from thalweg.errors import ConfigError, did_you_mean
@@ -82,10 +83,10 @@ class Sweep:
             if evaluator is None:
                 evaluator = EvaluateOnce(self._cache, self._functions, self._start(plan))
             table = evaluator.answer(plan, self._of(plan), self._until(plan))
-            found.append(_beside(row, types, table, schema))
+            found.append(_in_time(table, schema))
         if not found:
             raise ConfigError("a sweep without parameters", remedy="give one row of them, or more")
-        whole = pa.concat_tables(found, promote_options="permissive")
+        whole = _beside(rows, types, found)
         rejected = 0 if evaluator is None else evaluator.rejected
         return whole.replace_schema_metadata({"thalweg.rejected": str(rejected)})
 
@@ -111,17 +112,21 @@ def _types(parameters: Sequence[Row] | pa.Table, rows: Sequence[Row]) -> dict[st
     return {n: pa.array([row.get(n) for row in rows]).type for n in names}
 
 
+def _in_time(found: pa.Table | None, schema: pa.Schema) -> pa.Table:
+    """The rows of one query in the order of time."""
+    if found is None:
+        return schema.empty_table()
+    return found.select(schema.names).cast(schema).sort_by(TIME)
+
+
 def _beside(
-    row: Row,
-    types: Mapping[str, pa.DataType],
-    found: pa.Table | None,
-    schema: pa.Schema,
+    rows: Sequence[Row], types: Mapping[str, pa.DataType], found: Sequence[pa.Table]
 ) -> pa.Table:
-    """The rows in the order of time, with their parameters before them."""
-    table = schema.empty_table() if found is None else found.select(schema.names).cast(schema)
-    table = table.sort_by(TIME)
-    columns = {n: pa.repeat(pa.scalar(row[n], t), table.num_rows) for n, t in types.items()}
-    return pa.table({**columns, **{n: table.column(n) for n in table.column_names}})
+    """All rows, with their parameters before them."""
+    whole = pa.concat_tables(found, promote_options="permissive")
+    which = pa.array(np.repeat(np.arange(len(rows)), [t.num_rows for t in found]))
+    values = {n: pa.array([row[n] for row in rows], t).take(which) for n, t in types.items()}
+    return pa.table({**values, **{n: whole.column(n) for n in whole.column_names}})
 
 
 # -- parameters ------------------------------------------------------------------------------------
