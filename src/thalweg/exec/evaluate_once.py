@@ -65,6 +65,8 @@ class EvaluateOnce:
     _known: dict[int, Changes] = field(default_factory=dict)
     computed: int = 0
     """How many relations were computed; the others were known."""
+    largest: int = 0
+    """How many changes the largest one has of those that the last plan computed."""
     rejected: int = 0
     """How many rows erred in what was computed."""
 
@@ -77,6 +79,7 @@ class EvaluateOnce:
         context = TaskContext(self.cache, self.functions, BEFORE_TIME, until, self.start)
         state = _Once(task, context)
         ids: list[int] = []
+        self.largest = 0
         last = len(plan.relations) - 1
         for number, relation in enumerate(plan.relations):
             only_new = number == last and plan.kind is EmitKind.ISTREAM
@@ -87,6 +90,7 @@ class EvaluateOnce:
                 found = RUNS[type(relation)](step, relation)
                 self._known[ids[-1]] = found if number == last else net(found)
                 self.computed += 1
+                self.largest = max(self.largest, len(found))
             state.changes.append(self._known[ids[-1]])
         emitted = self._emitted(state, plan, state.changes[last])
         self.rejected += sum(len(r.ts) for r in context.rejects)

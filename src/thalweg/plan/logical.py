@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 from thalweg.plan.expr import AggregateCall, Column, Expr, Predicate, columns_of
 from thalweg.plan.types import DataType
@@ -65,6 +65,10 @@ class NamedAggregate:
 class Node:
     """Any relational node. A feature's own node defines how it is lowered by
     `plan/planner.py:lowers`, and its meaning by `by_definition`."""
+
+    row_by_row: ClassVar[bool] = False
+    """Whether each of its rows comes of one combination of rows of the inputs, whatever other rows
+    there are."""
 
     @property
     def schema(self) -> Schema:
@@ -182,6 +186,7 @@ class Sequence(Node):
 class Filter(Node):
     """Keeps the rows on which every predicate is true."""
 
+    row_by_row = True
     input: Node
     predicates: tuple[Predicate, ...]
 
@@ -201,6 +206,7 @@ class Filter(Node):
 class Join(Node):
     """The inner join of all inputs in FROM order; without predicates, their product."""
 
+    row_by_row = True
     members: tuple[Node, ...]
     predicates: tuple[Predicate, ...] = ()
 
@@ -365,6 +371,7 @@ class Aggregate(Node):
 
 @dataclass(frozen=True, slots=True)
 class Project(Node):
+    row_by_row = True
     input: Node
     columns: tuple[Named, ...]
 

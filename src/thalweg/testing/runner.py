@@ -27,7 +27,8 @@ from thalweg.runtime.epoch.frontiers import Close
 from thalweg.runtime.lifecycle.backfill import Pace
 from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.session.session import Callback, Query, Session
-from thalweg.runtime.session.sweep import Row, over_kept_rows
+from thalweg.runtime.session.sweep import over_kept_rows
+from thalweg.runtime.session.sweep_parameters import Row
 from thalweg.runtime.settings import Settings
 from thalweg.runtime.sources.given_rows import arrow_table, as_records
 from thalweg.runtime.sources.malformed_records import Records

@@ -27,6 +27,7 @@ from thalweg.plan.types import BIGINT, DOUBLE, TIMESTAMP
 class Map(Node):
     """The columns of a SELECT; `curves` are the modeled columns of the input."""
 
+    row_by_row = True
     input: Node
     columns: tuple[Named, ...]
     curves: Curves

@@ -37,6 +37,7 @@ from thalweg.plan.types import DOUBLE, TIMESTAMP
 class Sample(Node):
     """Every row of the input, at each multiple of any of the periods at which it is there."""
 
+    row_by_row = True
     input: Node
     periods: tuple[int, ...]
 
@@ -118,6 +119,7 @@ class Evaluate(Node):
     """The columns of a SELECT over rows that are there at single instants, or of interest at those
     in a column: modeled columns are numbers then, and any expression may use them."""
 
+    row_by_row = True
     input: Node
     columns: tuple[Named, ...]
     curves: Curves

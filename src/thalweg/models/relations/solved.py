@@ -43,6 +43,7 @@ class Solve(Node):
     narrower condition says when it is `sure` to hold, a column tells of each row whether it is
     not; another one may mark points, where it holds for a single instant."""
 
+    row_by_row = True
     input: Node
     condition: Condition
     curves: Curves

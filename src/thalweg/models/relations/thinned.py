@@ -32,8 +32,9 @@ _OVER_TIME = (Grouped, Modeled, FitModel)
 
 @dataclass(frozen=True, slots=True)
 class Thin(Node):
-    """The rows of the input at the multiples of any of the periods; between them nothing changes."""
+    """The rows of the input at the multiples of periods; between them nothing changes."""
 
+    row_by_row = True
     input: Node
     periods: tuple[int, ...]
 

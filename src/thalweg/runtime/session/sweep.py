@@ -6,31 +6,23 @@ common (the segments of FIT above all) is computed once.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime, timedelta
-from decimal import Decimal
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from thalweg.errors import ConfigError, did_you_mean
+from thalweg.errors import ConfigError
 from thalweg.exec.evaluate_once import EvaluateOnce
 from thalweg.exec.expressions.evaluate import UserFunction
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.planner import Planner, output_schema
 from thalweg.runtime.session.core import EngineCore
+from thalweg.runtime.session.sweep_batches import Batch, Batches, OwnTables
+from thalweg.runtime.session.sweep_parameters import Row, check_parameters, with_parameters
 from thalweg.store.pack_cache import PackCache
 from thalweg.store.packs import TIME, PackMeta
-
-Row = Mapping[str, Any]
-_PARTS = re.compile(
-    r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | `[^`]*` | --[^\n]* | /\*.*?\*/ | ::
-    | :(?P<name>[A-Za-z_]\w*)""",
-    re.VERBOSE | re.DOTALL,
-)
+from thalweg.store.storage import Storage
 
 
 def over_kept_rows(
@@ -47,8 +39,8 @@ def over_kept_rows(
         packs |= {n: tuple(p) for n, p in core.state.tables.items()}
         for name, more in (arrived or {}).items():
             packs[name] = (*packs.get(name, ()), *more)
-        cache = PackCache(core.storage)
-        return Sweep(core.catalog, packs, cache, core.functions.code).run(sql, parameters)
+        sweep = Sweep(core.catalog, packs, core.storage, core.functions.code)
+        return sweep.run(sql, parameters)
 
     return core.changes.between_epochs(run)
 
@@ -60,13 +52,14 @@ class Sweep:
         self,
         catalog: Catalog,
         packs: Mapping[str, Sequence[PackMeta]],
-        cache: PackCache,
+        storage: Storage,
         functions: Mapping[str, UserFunction],
     ) -> None:
         self._planner = Planner(catalog)
-        self._packs = packs
-        self._cache = cache
+        self._packs = dict(packs)
+        self._cache = PackCache(OwnTables(storage))
         self._functions = functions
+        self._evaluator: EvaluateOnce | None = None
 
     def run(self, sql: str, parameters: Sequence[Row] | pa.Table) -> pa.Table:
         """What each query emits, one after another: its parameters, its columns, `__ts`, and
@@ -75,20 +68,39 @@ class Sweep:
         rows = parameters.to_pylist() if isinstance(parameters, pa.Table) else list(parameters)
         types = _types(parameters, rows)
         check_parameters(sql, rows)
-        evaluator: EvaluateOnce | None = None
-        found = []
-        for row in rows:
-            bound = self._planner.bind(with_parameters(sql, row))
-            plan, schema = self._planner.physical(bound), output_schema(bound)
-            if evaluator is None:
-                evaluator = EvaluateOnce(self._cache, self._functions, self._start(plan))
-            table = evaluator.answer(plan, self._of(plan), self._until(plan))
-            found.append(_in_time(table, schema))
-        if not found:
+        if not rows:
             raise ConfigError("a sweep without parameters", remedy="give one row of them, or more")
-        whole = _beside(rows, types, found)
-        rejected = 0 if evaluator is None else evaluator.rejected
+        found: dict[int, pa.Table] = {}
+        for batch in Batches(self._planner.catalog, sql, rows).each(lambda: self._largest):
+            found |= self._together(batch) if len(batch.numbers) > 1 else self._alone(sql, batch)
+        whole = _beside(rows, types, [found[i] for i in range(len(rows))])
+        rejected = 0 if self._evaluator is None else self._evaluator.rejected
         return whole.replace_schema_metadata({"thalweg.rejected": str(rejected)})
+
+    def _alone(self, sql: str, batch: Batch) -> dict[int, pa.Table]:
+        bound = self._planner.bind(with_parameters(sql, batch.rows[0]))
+        plan, schema = self._planner.physical(bound), output_schema(bound)
+        return {batch.numbers[0]: _in_time(self._answer(plan), schema)}
+
+    def _together(self, batch: Batch) -> dict[int, pa.Table]:
+        """The answers of a query with a table of parameters, by parameter."""
+        self._packs[batch.table] = (batch.written(self._cache.storage),)
+        schema = output_schema(batch.planned.bound)
+        whole = _in_time(self._answer(batch.planned.plan), schema)
+        place = whole.column(batch.place).to_numpy()
+        whole = whole.take(pa.array(np.argsort(place, kind="stable"))).drop_columns([batch.place])
+        counts = np.bincount(place, minlength=len(batch.numbers))
+        first = np.cumsum(counts) - counts
+        return {n: whole.slice(int(first[i]), int(counts[i])) for i, n in enumerate(batch.numbers)}
+
+    def _answer(self, plan: QueryPlan) -> pa.Table | None:
+        if self._evaluator is None:
+            self._evaluator = EvaluateOnce(self._cache, self._functions, self._start(plan))
+        return self._evaluator.answer(plan, self._of(plan), self._until(plan))
+
+    @property
+    def _largest(self) -> int:
+        return 0 if self._evaluator is None else self._evaluator.largest
 
     def _of(self, plan: QueryPlan) -> list[tuple[PackMeta, ...]]:
         return [tuple(self._packs.get(leaf.relation, ())) for leaf in plan.leaves]
@@ -127,54 +139,3 @@ def _beside(
     which = pa.array(np.repeat(np.arange(len(rows)), [t.num_rows for t in found]))
     values = {n: pa.array([row[n] for row in rows], t).take(which) for n, t in types.items()}
     return pa.table({**values, **{n: whole.column(n) for n in whole.column_names}})
-
-
-# -- parameters ------------------------------------------------------------------------------------
-
-
-def placeholders(sql: str) -> tuple[str, ...]:
-    """The names that stand in a text behind colons, outside of quotes and comments."""
-    return tuple(dict.fromkeys(m["name"] for m in _PARTS.finditer(sql) if m["name"]))
-
-
-def with_parameters(sql: str, row: Row) -> str:
-    """The text with values in place of names."""
-    return _PARTS.sub(lambda m: _written(row[m["name"]]) if m["name"] else m[0], sql)
-
-
-def check_parameters(sql: str, rows: Iterable[Row]) -> None:
-    wanted = placeholders(sql)
-    for row in rows:
-        missing = [n for n in wanted if n not in row]
-        if missing:
-            raise ConfigError(
-                f"the parameter :{missing[0]} has no value",
-                remedy=f"give one for each of {', '.join(f':{n}' for n in wanted)}",
-            )
-        extra = [n for n in row if n not in wanted]
-        if extra:
-            raise ConfigError(
-                f"the query has no parameter :{extra[0]}",
-                remedy=did_you_mean(extra[0], wanted),
-            )
-        taken = [n for n in row if n in (TIME, "__sign")]
-        if taken:
-            raise ConfigError(f"{taken[0]} is a reserved name", remedy="choose another one")
-
-
-def _written(value: Any) -> str:
-    """A value as it is written in SQL; a text such as '10 SECONDS' is a duration where one is
-    wanted."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, (int, float, Decimal)):
-        return f"({value!r})" if value < 0 else str(value)
-    if isinstance(value, timedelta):
-        return f"'{value // timedelta(microseconds=1)} microseconds'"
-    if isinstance(value, datetime):
-        return f"TIMESTAMP '{value.isoformat()}'"
-    if isinstance(value, date):
-        return f"DATE '{value.isoformat()}'"
-    return "'" + str(value).replace("'", "''") + "'"
