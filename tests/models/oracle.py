@@ -719,8 +719,16 @@ class Windowed:
         return groups
 
     def _at_an_edge(self, members: Sequence[Segment], low: int, at: int) -> bool:
-        """Whether the window begins or ends within two ticks of where a segment does."""
-        marks = {s.start for s in members} | {s.end for s in members if s.end is not None}
+        """Whether the window begins or ends within two ticks of where a segment does, or the
+        condition: its equality holds at the tick nearest a root (17.8), here at the root."""
+        marks: set[Any] = {s.start for s in members}
+        marks |= {s.end for s in members if s.end is not None}
+        if self.where is not None:
+            attribute = self.where[0]
+            for s in members:
+                for p in pieces([s], attribute, low - 3, at + 3):
+                    marks |= {u for q in self._passing(s, p) for u in (q.low, q.high)}
+            marks -= {low - 3, at + 3}
         return any(abs(m - edge) <= 2 for m in marks for edge in (low, at))
 
     def _values(self, members: Sequence[Segment], low: int, at: int) -> tuple[Any, Truth]:

@@ -248,6 +248,19 @@ def test_coverage_over_keys() -> None:
     assert at_2 == [pytest.approx(2.0)]
 
 
+def test_keys_that_begin_at_a_boundary_are_not_seen_in_the_window_before() -> None:
+    """[SIZE w ADVANCE a] holds what is before its boundary (16.3.1, 17.5)."""
+    data = lines(("a", 0.0, 1.0, 0), ("b", 0.0, 1.0, 2), ("a", 0.0, 1.0, 4), ("c", 1.0, 0.0, 4))
+    sql = (
+        f"SELECT RSTREAM coverage(x) AS m FROM s [SIZE 2 SECONDS ADVANCE 2 SECONDS] {LINE} "
+        "FOR 20 SECONDS"
+    )
+    found = {r["__ts"]: r["m"] for r in result(sql, data)}
+    assert {t: found[t * S] for t in (2, 4, 6)} == {2: 1.0, 4: 1.0, 6: 1.0}
+    late = lines(("a", 0.0, 1.0, 0), ("b", 0.0, 1.0, 3))
+    assert [r["m"] for r in result(sql, late) if r["__ts"] == 4 * S] == [0.75]
+
+
 def test_coverage_in_having() -> None:
     data = lines(("a", 1.0, 0.0, 1), ("a", None, None, 9))
     sql = (

@@ -72,6 +72,11 @@ WORDS = {
         "coverage(cars.x) (the part of the time for which there is a value)",
         "over the last 1 min",
     ),
+    "SELECT RSTREAM a.id, a.m FROM (SELECT id, avg(x) AS m FROM cars "
+    "[RANGE 1 MINUTE SLIDE 5 SECONDS] MODEL (x = x) GROUP BY id) a WHERE a.m > 3": (
+        "relation 2 as it is at the multiples of 5 s since 1970",
+        "samples of relation",
+    ),
     "SELECT sum(x) AS total FROM cars MODEL (x = x)": (
         "sum(cars.x) (the sum of the rows that are there) of relation 1, at each instant",
     ),

@@ -225,6 +225,8 @@ class _Groups:
     runs: Runs = field(init=False)
     loaded: Loaded = field(init=False)
     saved: Columns = field(init=False, default_factory=dict)
+    sums: dict[Piece, Floats] = field(init=False, default_factory=dict)
+    counts: dict[Piece, Ints] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         frame, events = self.events.frame, self.events
@@ -235,32 +237,53 @@ class _Groups:
 
     def changes(self) -> list[Changes]:
         runs_, rows = self.runs, self._counts(self.events.members, ROWS)
-        columns = self._columns()
+        self._add()
+        entities, begun = (
+            self._entities() if self.relation.entities else (rows, np.zeros(runs_.runs, np.int64))
+        )
         about = np.concatenate([self.loaded.ints("about"), runs_.instants])
         last = runs_.last_versions
         self.saved["about"] = about[last]
         self.step.keep(SUMS, state_table(runs_, rows[last], self.saved))
-        columns[START] = Vector(BIGINT, about)
         group = np.concatenate([np.arange(runs_.groups), runs_.group_of_run])
         keys = self.events.frame.select(self.relation.keys).take(runs_.example[group])
-        versions = keys.merged(columns)
-        return self._replaced(versions, rows)
+        keys = keys.merged({START: Vector(BIGINT, about)})
+        found = self._replaced(keys.merged(self._columns(entities)), rows, begun > 0)
+        if begun.any():
+            found += self._held(keys, rows, entities, begun)
+        return found
 
-    def _replaced(self, versions: Frame, rows: Ints) -> list[Changes]:
-        """Each version takes the place of the one before it."""
+    def _replaced(self, versions: Frame, rows: Ints, late: Mask) -> list[Changes]:
+        """Each version takes the place of the one before it, some a tick late. Where nothing was
+        covered before, something is only from the next tick on."""
         runs_, groups = self.runs, self.runs.groups
         before = shifted(np.arange(groups + runs_.runs), runs_.heads, groups)
-        had = rows[before]
-        gone, new = np.flatnonzero(had > 0), np.flatnonzero(rows[groups:] > 0)
-        left = np.zeros(runs_.runs, np.int64)  # rows that the group ceases to have
-        np.add.at(left, runs_.run, np.minimum(self.events.members[runs_.order], 0))
-        # where nothing was covered before, something is only from the next tick on
-        fresh = (had + left <= 0) & (self.relation.plan.window is not None)
+        gone, new = np.flatnonzero(rows[before] > 0), np.flatnonzero(rows[groups:] > 0)
+        fresh = late | (~self._covered(rows) & (self.relation.plan.window is not None))
         vanish, appear = np.full(len(gone), -1, np.int8), np.ones(len(new), np.int8)
         return [
             Changes(versions.take(before[gone]), runs_.instants[gone], vanish),
             Changes(versions.take(new + groups), runs_.instants[new] + fresh[new], appear),
         ]
+
+    def _covered(self, rows: Ints) -> Mask:
+        """Whether a group has rows that were there before the instant of each run."""
+        runs_ = self.runs
+        had = rows[shifted(np.arange(len(rows)), runs_.heads, runs_.groups)]
+        left = np.zeros(runs_.runs, np.int64)  # rows that the group ceases to have
+        np.add.at(left, runs_.run, np.minimum(self.events.members[runs_.order], 0))
+        found: Mask = had + left > 0
+        return found
+
+    def _held(self, keys: Frame, rows: Ints, entities: Ints, begun: Ints) -> list[Changes]:
+        """For one tick, versions without the entities that begin with it, of which nothing is
+        covered yet."""
+        runs_, groups = self.runs, self.runs.groups
+        held = np.flatnonzero((begun > 0) & self._covered(rows))
+        without = entities - np.concatenate([np.zeros(groups, np.int64), begun])
+        versions = keys.merged(self._columns(without)).take(held + groups)
+        ts, plus = runs_.instants[held], np.ones(len(held), np.int8)
+        return [Changes(versions, ts, plus), Changes(versions, ts + 1, -plus)]
 
     def _counts(self, weight: Ints, name: str) -> Ints:
         """Running counts of all versions."""
@@ -268,21 +291,21 @@ class _Groups:
 
     # -- columns of all versions ---------------------------------------------------------------
 
-    def _columns(self) -> dict[str, Vector]:
-        plan = self.relation.plan
-        sums: dict[Piece, Floats] = {}
-        counts: dict[Piece, Ints] = {}
-        for i, piece in enumerate(plan.pieces):
-            sums[piece], counts[piece] = self._added(piece, f"p{i}")
+    def _add(self) -> None:
+        """Add up all pieces; how many rows they are of."""
+        for i, piece in enumerate(self.relation.plan.pieces):
+            self.sums[piece], self.counts[piece] = self._added(piece, f"p{i}")
+
+    def _columns(self, entities: Ints) -> dict[str, Vector]:
+        plan, sums = self.relation.plan, self.sums
         found: dict[str, Vector] = {}
-        entities = self._entities() if self.relation.entities else None
         for total, (_, curve) in zip(plan.totals, plan.made, strict=True):
             whole, ones = Piece(total.argument, False), Piece(total.argument, True)
             main = ones if total.kind == "coverage" else whole
-            top, count = sums[main], counts[main]
+            top, count = sums[main], self.counts[main]
             if total.kind == "avg":
                 top = top / np.maximum(count, 1)[:, np.newaxis]
-            if total.kind == "coverage" and plan.window is not None and entities is not None:
+            if total.kind == "coverage" and plan.window is not None:
                 top = top / (plan.window / SECOND * np.maximum(entities, 1))[:, np.newaxis]
             parts = [(curve.coefficients, top)]
             if total.kind == "mean":
@@ -359,8 +382,8 @@ class _Groups:
 
     # -- coverage ------------------------------------------------------------------------------
 
-    def _entities(self) -> Ints:
-        """How many entities each version has rows of."""
+    def _entities(self) -> tuple[Ints, Ints]:
+        """How many entities each version has rows of, and how many of these begin with its run."""
         events, relation = self.events, self.relation
         names = dict.fromkeys((*relation.keys, *relation.entities))
         runs_ = sort_into_runs([normalized(events.frame.columns[n]) for n in names], events.ts)
@@ -375,4 +398,6 @@ class _Groups:
         weight[runs_.order[first]] = delta
         found = self._counts(weight, "entities")
         self.saved["entities"] = found[self.runs.last_versions]
-        return found
+        begun = np.zeros(self.runs.runs, np.int64)
+        np.add.at(begun, self.runs.run, np.maximum(weight[self.runs.order], 0))
+        return found, begun
