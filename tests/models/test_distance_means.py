@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from model_runs import S, loaded, play, relation, result, rows_of, stamped, table
 
+from thalweg import col, fn
 from thalweg.errors import ThalwegError
 
 MOVE = "MODEL (x = x + v*t, y = y + w*t) FOR 10 SECONDS"
@@ -168,6 +169,21 @@ def test_of_a_distance_more_than_needed_is_refused_with_a_remedy() -> None:
     error = refusal(f"SELECT avg(sqrt(x*x + 1)) AS m FROM s {SLIDING} {curved}")
     assert "degree 4" in str(error)
     assert "straight lines" in error.remedy
+
+
+def test_built_in_python() -> None:
+    """The same rows as of the text."""
+    runner = loaded(movers())
+    apart = fn.sqrt(fn.pow(col("x"), 2) + fn.pow(col("y"), 2))
+    source = runner["s"].range("6 s", slide="2 s").model(x="x + v*t", y="y + w*t", horizon="10 s")
+    built = source.group_by("id").having(fn.avg(apart) < 4).agg(m=fn.avg(apart)).rstream()
+    written = (
+        f"SELECT RSTREAM id, avg(sqrt(pow(x, 2) + pow(y, 2))) AS m FROM s {SLIDING} {MOVE} "
+        "GROUP BY id HAVING avg(sqrt(pow(x, 2) + pow(y, 2))) < 4"
+    )
+    rows = result(built.sql(), movers())
+    assert rows == result(written, movers())
+    assert {r["id"] for r in rows} == {"a", "b"}
 
 
 def test_explained() -> None:
