@@ -220,24 +220,26 @@ class _Groups:
         self._relation = relation
         part = np.asarray(there.frame.columns[PART].data)
         own = there.frame.select([f.name for f in relation.functions])
-        self._frame = concat_frames([changes.frame, due.frame, own, own], relation.functions)
+        self._frame = concat_frames([changes.frame, due.frame, own], relation.functions)
+        first, rows = len(changes) + len(due), self._frame.length
+        # the row of each addition; those of a boundary come twice, once to be taken away
+        self._row = np.concatenate([np.arange(rows), np.arange(first, rows)])
         until = there.ts - np.where(part == TAIL, relation.window, 0)
-        self._at = np.concatenate([changes.ts, due.ts - relation.window, until, until])
+        self._at = np.concatenate([changes.ts, due.ts - relation.window, until])
         signs, gone = changes.signs.astype(np.int64), due.signs.astype(np.int64)
         self._signs = np.concatenate([-signs, gone, part, -part])
         # twice the instant: what is added at a boundary is gone by the odd number after it
         times = np.concatenate([changes.ts * 2, due.ts * 2, there.ts * 2, there.ts * 2 + 1])
-        keys = [normalized(self._frame.columns[k]) for k in relation.keys]
+        keys = [normalized(self._frame.columns[k]).take(self._row) for k in relation.keys]
         self._runs = sort_into_runs(keys, times)
         self._loaded = look_up(step.ctx, step.stored(SUMS), self._runs, {})
-        first = len(changes) + len(due)
         at_boundary = (self._runs.order >= first) & (self._runs.order < first + len(there))
         self._boundaries = np.unique(self._runs.run[at_boundary])
         members = np.zeros(len(times), np.int64)
         members[:first] = np.concatenate([np.maximum(signs, 0), np.minimum(gone, 0)])
         self._rows = self._running(members, ROWS)
         self._saved: Columns = {}
-        step.ctx.counts["roots integrated"] += first + len(there)
+        step.ctx.counts["roots integrated"] += rows
 
     def changes(self) -> list[Changes]:
         """A row for each group at each boundary, until the next."""
@@ -252,7 +254,8 @@ class _Groups:
         columns = {name: vector.take(there) for name, vector in columns.items()}
         ts = runs_.instants[there] // 2
         columns[START] = Vector(BIGINT, ts)
-        keys = self._frame.select(relation.keys).take(runs_.example[runs_.group_of_run[there]])
+        example = self._row[runs_.example[runs_.group_of_run[there]]]
+        keys = self._frame.select(relation.keys).take(example)
         found, ones = keys.merged(columns), np.ones(len(there), np.int8)
         return [Changes(found, ts, ones), Changes(found, ts + relation.slide, -ones)]
 
@@ -264,7 +267,8 @@ class _Groups:
         """After each run."""
         coefficients, start, used = self._root(dict(self._relation.curves)[total.argument])
         integrals = root_integrals(coefficients, offset(start, self._at))
-        whole = self._sums(integrals, np.where(used, self._signs, 0), prefix)
+        weights = np.where(used[self._row], self._signs, 0)
+        whole = self._sums(integrals[self._row], weights, prefix)
         covered = self._covered(used, f"{prefix}covered")
         there = covered > 0
         if total.kind == "mean":
@@ -301,7 +305,8 @@ class _Groups:
     def _covered(self, used: Mask, name: str) -> Ints:
         """The microseconds that the rows of each group cover after each run."""
         start = np.asarray(self._frame.columns[START].data)
-        versions = self._running(np.where(used, self._signs * (self._at - start), 0), name)
+        passed = np.where(used, self._at - start, 0)
+        versions = self._running(self._signs * passed[self._row], name)
         self._saved[name] = versions[self._runs.last_versions]
         return versions[self._runs.groups :]
 
