@@ -122,6 +122,7 @@ def _crossover(report: Report, case: Case, quick: bool) -> float:
             label = f"{case.name}, {count:,} tuples a segment"
             report.row(label, f"thalweg, {name}", "tuples/s per core", "M/s",
                        one.rate(table.num_rows))  # fmt: skip
+            report.row(label, f"thalweg, {name}", "spread", "±%", one.spread)
         curve.append((count, timed["tuples"].seconds / timed["models"].seconds))
     at = crossover(curve)
     shown = None if math.isinf(at) else at

@@ -204,3 +204,13 @@ def test_what_has_left_the_window_leaves_nothing_behind() -> None:
         answers.append([(r["__ts"], r["m"]) for r in found if r["__ts"] > 5000 * S])
     assert len(answers[0]) == 7
     assert answers[0] == answers[1] == answers[2]
+
+
+def test_work_follows_changes_and_boundaries() -> None:
+    """However many segments a window holds, at a boundary the one that is there is integrated, the
+    one that was there a window ago, and the group looked at."""
+    rows = [("a", 3.0 + i % 7, 4.0, i * S) for i in range(100)]
+    sql = "SELECT RSTREAM avg(sqrt(x*x + y*y)) AS m FROM s [SIZE 50 SECONDS ADVANCE 1 SECOND]"
+    query = play(f"{sql} MODEL (x = x, y = y) FOR 9 SECONDS", {"s": table("id x y", *rows)})
+    assert query.results().num_rows >= 99
+    assert query.stats()["counts"]["roots integrated"] <= 4 * 100 + 3 * 160

@@ -198,15 +198,19 @@ def _boundaries(step: RelationStep, relation: SummedRoots, kept: Changes) -> Int
 
 
 def _there(step: RelationStep, relation: SummedRoots, kept: Changes, boundaries: Ints) -> Changes:
-    """The rows that are kept at each boundary."""
+    """The rows that are kept at each boundary; a group that has any is there once."""
     if not len(boundaries):
         return kept.take(np.empty(0, np.int64))
     before = all_alive(step, relation.kept)
     frame = concat_frames([before.frame, kept.frame], relation.kept)
     ts = np.concatenate([np.full(before.frame.length, BEFORE_TIME), kept.ts])
     weights = np.concatenate([before.weights, kept.signs.astype(np.int64)])
-    found, _ = expanded(frame, ts, weights, boundaries)
-    return found
+    is_group = np.asarray(frame.columns[PART].data) == COVERED
+    found = []
+    for rows, distinct in ((np.flatnonzero(~is_group), False), (np.flatnonzero(is_group), True)):
+        part = frame.take(rows), ts[rows], weights[rows]
+        found.append(expanded(*part, boundaries, distinct=distinct)[0])
+    return concat_changes(found, relation.kept)
 
 
 class _Groups:
