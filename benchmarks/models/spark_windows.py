@@ -53,9 +53,9 @@ def _following(spark: SparkSession, folder: Path, window: int) -> DataFrame:
         one = _stream(spark, folder, "o")
         sides.append(one.selectExpr(*(f"{c} AS {side}_{c}" for c in ("id", "x", "y", "ts"))))
     pairs = sides[0].join(sides[1], expr("a_ts = b_ts AND a_id < b_id"))
-    squares = pairs.withColumn("d", expr("pow(a_x - b_x, 2) + pow(a_y - b_y, 2)"))
-    over = squares.groupBy(windows("a_ts", f"{window} seconds", "10 seconds"), "a_id", "b_id")
-    return over.agg(avg("d").alias("d")).where(col("d") < 1_000_000)
+    apart = pairs.withColumn("d", expr("sqrt(pow(a_x - b_x, 2) + pow(a_y - b_y, 2))"))
+    over = apart.groupBy(windows("a_ts", f"{window} seconds", "10 seconds"), "a_id", "b_id")
+    return over.agg(avg("d").alias("d")).where(col("d") < 1_000)
 
 
 QUERIES = {"macd": _macd, "following": _following}

@@ -151,8 +151,11 @@ def test_equations_follow_changes_not_keys() -> None:
 
 def test_violations_fall_with_the_bound() -> None:
     table = walking_prices(2)
-    found = [violations.counted(table, b)[0] for b in (0.01, 0.1, 1.0)]
-    assert found[0] > found[1] > found[2]
+    for query, _ in violations.QUERIES.values():
+        found = [violations.counted(table, query(b)).violations for b in (0.01, 0.1, 1.0)]
+        assert found[0] > found[1] > found[2]
+    many = violations.counted(table, violations.moving_averages(0.01)).violations
+    assert many == violations.counted(table, violations.price_filter(0.01)).violations
 
 
 def test_ways_take_turns_and_the_first_does_not_count() -> None:

@@ -20,6 +20,7 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
+from root_oracle import root_integral
 
 S = 1_000_000
 MS = 1_000
@@ -768,6 +769,75 @@ class Windowed:
         return frozenset(COMPARE[op](s) for s in signs)
 
 
+@dataclass(frozen=True)
+class Rooted:
+    """The mean or the integral of a square root over a window that slides, per group: at each of
+    its boundaries, and until the next. `q` of a segment is what stands under the root."""
+
+    segments: Sequence[Segment]
+    width: int
+    slide: int
+    by: tuple[str, ...]
+    function: str
+    having: tuple[str, Fraction] | None = None
+
+    def answer(self, at: int) -> Answer:
+        answer, at = Answer(), at - at % self.slide
+        groups: dict[Ident, list[Piece]] = {}
+        for s in self.segments:
+            ident = tuple(s.row[c] for c in self.by)
+            for piece in pieces([s], "q", at - self.width, at):
+                groups.setdefault(ident, []).append(piece)
+        for ident, mine in groups.items():
+            covered = sum((p.covered for p in mine), Fraction(0))
+            total = sum((_root_integral(p) for p in mine), Fraction(0))
+            found = total / covered if self.function == "avg" else total
+            tolerance = Fraction(1, 10**9) * max(found, 1)
+            values = dict(zip(self.by, ident, strict=True)) | {"u": (found, tolerance)}
+            answer.add(ident, values, self._having(found))
+        return answer
+
+    def _having(self, found: Fraction) -> Truth:
+        if self.having is None:
+            return frozenset({True})
+        op, level = self.having
+        near = abs(found - level) <= Fraction(1, 10**6)
+        return frozenset(COMPARE[op](s) for s in ((-1, 0, 1) if near else (_sign(found - level),)))
+
+
+def _root_integral(p: Piece) -> Fraction:
+    return root_integral(p.curve, *(Fraction(u - p.start) / S for u in (p.low, p.high)))
+
+
+def moved(curve: Sequence[Fraction], seconds: Fraction) -> tuple[Fraction, ...]:
+    """The same curve, counted from so many seconds later."""
+    c0, c1, c2 = [*curve, Fraction(0), Fraction(0)][:3]
+    return (evaluated((c0, c1, c2), seconds), c1 + 2 * c2 * seconds, c2)
+
+
+def squares(lines: Iterable[Sequence[Fraction]]) -> tuple[Fraction, ...]:
+    """The sum of squares of lines."""
+    found = [Fraction(0)] * 3
+    for a, b, *_ in lines:
+        found = [x + y for x, y in zip(found, (a * a, 2 * a * b, b * b), strict=True)]
+    return tuple(found)
+
+
+def distances(segments: Sequence[Segment], op: str) -> Iterator[Segment]:
+    """The squares of those of pairs of keys, while both are there."""
+    for a, b in itertools.product(segments, repeat=2):
+        start, ends = max(a.start, b.start), [s.end for s in (a, b) if s.end is not None]
+        apart = COMPARE[op]((a.row["id"] > b.row["id"]) - (a.row["id"] < b.row["id"]))
+        if not apart or start >= min(ends, default=start + 1):
+            continue
+        lines = []
+        for attribute in ("x", "y"):
+            left, right = (moved(s.curves[attribute], Fraction(start - s.start, S)) for s in (a, b))
+            lines.append([p - q for p, q in zip(left, right, strict=True)])
+        row = {"i": a.row["id"], "j": b.row["id"]}
+        yield Segment(row, start, min(ends, default=None), {"q": squares(lines)})
+
+
 # --- random cases -----------------------------------------------------------------------------
 
 SPAN = 20 * S
@@ -788,6 +858,7 @@ FAMILIES = (
     "fit",
     "eager",
     "error",
+    "distance",
 )
 
 
@@ -941,6 +1012,7 @@ class _Writer:
             "fit": self.fit,
             "eager": self.eager,
             "error": self.error,
+            "distance": self.distance,
         }
         return made[self.family]()
 
@@ -1173,6 +1245,54 @@ class _Writer:
         sql += f" SAMPLE EVERY {step // MS} MILLISECONDS" if how == "sample" else ""
         ident = () if by is None else (by,)
         return self.made(sql, (how, step if how != "relation" else 0), ident, whole.answer)
+
+    def distance(self) -> Case:
+        """Means and integrals of square roots over windows that slide (17.21, 16.4)."""
+        rng = self.rng
+        width = rng.choice((S, 2 * S, 3500 * MS, 6 * S))
+        step = rng.choice((S, 500 * MS, 2 * S))
+        window = f"[SIZE {width // MS} MILLISECONDS ADVANCE {step // MS} MILLISECONDS]"
+        shape = rng.choice(("pairs", "pairs", "below", "origin", "curve"))
+        inside = "" if shape == "below" else window
+        source = self.model("s", "a", inside, plain=True)
+        if shape != "curve":
+            line = (("c0", ONE), ("c1", ONE))
+            across = (("c1", Fraction(2)), ("c0", Fraction(-1, 2)))
+            source = replace(source, terms={"x": line, "y": across})
+        count = rng.randint(3, 10) if shape in ("pairs", "below") else rng.randint(3, 22)
+        segments = source.segments(self.stream("s", count))
+        function = rng.choice(("avg", "avg", "integral", "sum"))
+        having = (rng.choice("<>"), abs(self.decimal(9))) if rng.random() < 0.4 else None
+        op = rng.choice(("<", "<>"))
+        if shape in ("pairs", "below"):
+            by: tuple[str, ...] = rng.choice((("i", "j"), ("i",), ()))
+            root = "sqrt(pow(a.x - b.x, 2) + pow(a.y - b.y, 2))"
+            other = replace(source, alias="b")
+            from_, found = (
+                f"{source.sql} JOIN {other.sql} ON a.id {op} b.id",
+                distances(segments, op),
+            )
+            keys = {"i": "a.id", "j": "b.id"}
+        else:
+            by = rng.choice(((), ("id",), ("g",)))
+            root = "sqrt(a.x)" if shape == "curve" else "sqrt(a.x * a.x + a.y * a.y)"
+            from_, keys = source.sql, {c: f"a.{c}" for c in by}
+            curves = [
+                s.curves["x"] if shape == "curve" else squares(s.curves.values()) for s in segments
+            ]
+            found = (replace(s, curves={"q": q}) for s, q in zip(segments, curves, strict=True))
+        if shape == "below":
+            listed = ", ".join(f"{e} AS {c}" for c, e in keys.items())
+            from_ = f"(SELECT {listed}, {root} AS d FROM {from_}) {window} AS p"
+            root, keys = "p.d", {c: f"p.{c}" for c in keys}
+        form = rng.choice(("slide", "slide", "relation", "changes"))
+        columns = "".join(f"{keys[c]} AS {c}, " for c in by)
+        call = f"{function}({root})"
+        sql = f"SELECT {'RSTREAM ' if form == 'slide' else ''}{columns}{call} AS u FROM {from_}"
+        sql += f" GROUP BY {', '.join(keys[c] for c in by)}" if by else ""
+        sql += f" HAVING {call} {having[0]} {number(having[1])}" if having is not None else ""
+        whole = Rooted(tuple(found), width, step, by, function, having)
+        return self.made(sql, (form, step), by, whole.answer)
 
     def fit(self) -> Case:
         """Only the contract: within the bound at tuples, pieces in cells (17.4, 17.11)."""

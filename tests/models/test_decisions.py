@@ -395,7 +395,6 @@ def test_distances(distance: str) -> None:
     assert [r["m"] for r in rows] == pytest.approx([hypot(t - 5, 3) for t in range(10)])
 
 
-@pytest.mark.xfail(strict=True, reason="means of square roots are not available yet")
 def test_a_mean_distance_in_closed_form() -> None:
     """16.4: sqrt of a quadratic has a closed-form integral; only the mean of the distance is right
     for avg(dist) (section 2). The integral of sqrt(u^2 + 9) from -5 to 5 is

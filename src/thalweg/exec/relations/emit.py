@@ -201,10 +201,11 @@ def repeat(
 
 
 def expanded(
-    frame: Frame, ts: Ints, weight: Ints, instants: Ints
+    frame: Frame, ts: Ints, weight: Ints, instants: Ints, *, distinct: bool = False
 ) -> tuple[Changes, tuple[Ints, Ints, Ints]]:
-    """Rows that appear so many times, or vanish, at their times: as often as they are there, at
-    each instant; and an example, the group and the count of each run of equal rows at one time."""
+    """Rows that appear so many times, or vanish, at their times: as often as they are there (or
+    once, if `distinct`), at each instant; and an example, the group and the count of each run of
+    equal rows at one time."""
     code = row_codes(list(frame.columns.values()), frame.length)
     order = np.lexsort((ts, code))
     code, ts, weight = code[order], ts[order], weight[order]
@@ -217,7 +218,8 @@ def expanded(
     after = np.zeros(len(starts), np.int64)
     groups = int(new_group.sum())
     running_counts(weight, np.cumsum(new_run) - 1, group_of_run, np.zeros(groups, int), after)
-    emitted = _expanded(frame, order[starts], ts[starts], group_of_run, after, instants)
+    shown = np.minimum(after, 1) if distinct else after
+    emitted = _expanded(frame, order[starts], ts[starts], group_of_run, shown, instants)
     return emitted, (order[starts], group_of_run, after)
 
 

@@ -57,6 +57,26 @@ def degrees(expr: Expr, curves: Known) -> tuple[int, int]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """An expression as polynomials: `inner`, of the degrees of its polynomial and of the divisor
+    (-1: there is none), or its square root."""
+
+    inner: Expr
+    top: int
+    bottom: int
+    is_root: bool
+
+
+def form_of(expr: Expr, curves: Known) -> Form:
+    """The form of an expression; raises `NotSolvable` if it has none."""
+    if isinstance(expr, Column) and expr.name in curves and curves[expr.name].is_root:
+        curve = curves[expr.name]
+        return Form(expr, curve.degree, len(curve.divisor) - 1, True)
+    inner, is_root = without_root(expr, curves)
+    return Form(inner, *degrees(inner, curves), is_root)
+
+
 def without_root(expr: Expr, curves: Known) -> tuple[Expr, bool]:
     """What a square root over modeled columns is taken of, and whether there is one; other
     expressions as they are."""

@@ -26,10 +26,11 @@ from thalweg.models.functions.error_bounds import (
     number,
     possible,
 )
-from thalweg.models.functions.formulas import SAMPLED, NotSolvable, degrees, varies, without_root
+from thalweg.models.functions.formulas import SAMPLED, NotSolvable, varies
 from thalweg.models.functions.linear_factors import aggregate_factor
 from thalweg.models.language.cases import mapped
 from thalweg.models.language.contract import Contract
+from thalweg.models.language.root_totals import form_of_argument, refuse_root
 from thalweg.models.language.sample_clause import SampleClause
 from thalweg.models.language.windows import windows_of
 from thalweg.models.polynomials import MOST_DEGREE, SECOND
@@ -40,6 +41,7 @@ from thalweg.models.relations.fitted import FitModel
 from thalweg.models.relations.modeled import Modeled
 from thalweg.models.relations.solved import Solve
 from thalweg.models.relations.summed import Sum, Total
+from thalweg.models.relations.summed_roots import SumRoots
 from thalweg.models.relations.windowed_extremes import WindowExtremes
 from thalweg.plan import functions
 from thalweg.plan.expr import AggregateCall, Column, Expr, Literal, Predicate
@@ -238,10 +240,15 @@ class GroupedSelect:
         inner = tuple(curves.items())
         parts: list[tuple[Node, Curves]] = []
         added = [c for c in self.calls if c.kind.name in _ADDED]
-        if added:
-            totals = tuple(Total(str(c), _total(c, window), arguments[c]) for c in added)
-            total = Sum(made, by, inner, *_span(window), totals, _names(entities))
+        totals = [Total(str(c), _total(c, window), arguments[c]) for c in added]
+        of_roots = tuple(t for t in totals if t.kind != "coverage" and curves[t.argument].is_root)
+        others = tuple(t for t in totals if t not in of_roots)
+        if others:
+            total = Sum(made, by, inner, *_span(window), others, _names(entities))
             parts.append((total, total.made))
+        if of_roots:
+            roots = SumRoots(made, by, inner, *_span(window), of_roots)
+            parts.append((roots, roots.made))
         for call in self.calls:
             if call.kind.name in _EXTREME:
                 parts.append(_extreme(made, by, inner, window, call, arguments[call]))
@@ -276,23 +283,25 @@ class GroupedSelect:
                 f"write {name}(CAST(... AS DOUBLE))",
             )
         argument = functions.cast(argument, DOUBLE)
-        self._refuse_unsolvable(argument, window, extreme=name in _EXTREME)
+        self._refuse_unsolvable(name, argument, window)
         return argument
 
-    def _refuse_unsolvable(
-        self, argument: Expr, window: RangeWindow | None, *, extreme: bool
-    ) -> None:
+    def _refuse_unsolvable(self, name: str, argument: Expr, window: RangeWindow | None) -> None:
         """Extremes of a root are where those are of what it is taken of."""
-        rooted, _ = without_root(argument, self._known)
+        is_added = name not in _EXTREME and name != "coverage"
         try:
-            top, bottom = degrees(rooted if extreme else argument, self._known)
+            form = form_of_argument(name, argument, self._known)
+            if form.bottom >= 0:
+                raise NotSolvable(
+                    f"{argument} is a quotient of polynomials, which is not aggregated", SAMPLED
+                )
+            if is_added and form.is_root:
+                refuse_root(name, argument, form.top, window)
         except NotSolvable as error:
             self.refuse(str(error), error.remedy)
-        if bottom >= 0:
-            self.refuse(f"{argument} is a quotient of polynomials, which is not aggregated")
-        if window is not None and not extreme and top >= MOST_DEGREE:
+        if window is not None and is_added and form.top >= MOST_DEGREE:
             self.refuse(
-                f"the integral of {argument} has degree {top + 1}, {MOST_DEGREE} is the most",
+                f"the integral of {argument} has degree {form.top + 1}, {MOST_DEGREE} is the most",
                 "use models of lower degree",
             )
 

@@ -28,10 +28,9 @@ from thalweg.models.functions.error_bounds import certain, possible
 from thalweg.models.functions.formulas import (
     SAMPLED,
     NotSolvable,
-    degrees,
     derivatives_in,
+    form_of,
     varies,
-    without_root,
 )
 from thalweg.models.language.cases import mapped
 from thalweg.models.language.contract import Contract, contract_of
@@ -349,10 +348,11 @@ class _Select:
 
     def _refuse_unsolvable(self, expr: Expr, node: exp.Expr) -> None:
         try:
-            inner, is_root = without_root(expr, self._known)
-            degree, _ = degrees(inner, self._known)
-            if is_root and degree > 2:
-                raise NotSolvable(f"{expr} is the root of a polynomial of degree {degree}", SAMPLED)
+            form = form_of(expr, self._known)
+            if form.is_root and form.top > 2:
+                raise NotSolvable(
+                    f"{expr} is the root of a polynomial of degree {form.top}", SAMPLED
+                )
         except NotSolvable as error:
             self.fail(BindError(str(error), remedy=error.remedy), node)
 

@@ -12,7 +12,7 @@ from thalweg.columns.vector import Vector
 from thalweg.exec.context import Reject
 from thalweg.exec.relations.protocol import RelationStep, runs
 from thalweg.models.functions.curve import START, Curve, Curves, curve_named, fields_of, start_field
-from thalweg.models.functions.formulas import Rows, degrees, varies, without_root
+from thalweg.models.functions.formulas import Rows, form_of, varies
 from thalweg.models.functions.time_functions import TimeFunctions
 from thalweg.models.polynomials import padded
 from thalweg.models.relations.solved import beginning
@@ -67,9 +67,8 @@ def made_by(columns: tuple[Named, ...], curves: Curves) -> Curves:
         if is_instant(column.expr, known):
             found.append((column.name, Curve((column.name,))))
         elif varies(column.expr, known):
-            inner, is_root = without_root(column.expr, known)
-            top, bottom = degrees(inner, known)
-            curve = curve_named(column.name, top, START, bottom, is_root=is_root)
+            form = form_of(column.expr, known)
+            curve = curve_named(column.name, form.top, START, form.bottom, is_root=form.is_root)
             found.append((column.name, curve))
     return tuple(found)
 
@@ -132,7 +131,7 @@ def run_mapped(step: RelationStep, relation: Mapped) -> Changes:
         elif curve is None:
             columns[column.name] = rows.plain(column.expr)
         else:
-            inner, _ = without_root(column.expr, known)
+            inner = form_of(column.expr, known).inner
             columns.update(held(rows.formula(inner).about(start), curve))
     columns[START] = Vector(BIGINT, start)
     found = Changes(Frame(columns, len(changes)), changes.ts, changes.signs)
