@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from thalweg.estimate.allocation import Allocation, allocations
+from thalweg.estimate.budgeted import cover_bound
 from thalweg.estimate.degrees import ESTIMATES, METHODS
 from thalweg.estimate.derivations import Derivations, InputTensors
 from thalweg.estimate.figure import Figure, Kind
 from thalweg.estimate.fractional_cover import agm_bound, agm_formula, cover_weights
-from thalweg.estimate.hypergraph import connected_sets, members
+from thalweg.estimate.hypergraph import Hypergraph, connected_sets, members
 from thalweg.estimate.join_rows import JoinRows
+from thalweg.estimate.keys.keyed_table import Numbers
 from thalweg.estimate.rounding import rounded_up
 from thalweg.estimate.sketch.bound_sketch import Shape
 from thalweg.estimate.sketch.row_groups import RowGroups
@@ -63,7 +65,7 @@ class CyclicBounds:
         kept = np.ones(self.rows.size(one), np.bool_)
         for i, a in enumerate(attributes):
             if self.rows.is_null_safe(a):
-                numbers[i] = np.where(numbers[i] < 0, numbers[i].max(initial=0) + 1, numbers[i])
+                numbers[i] = _with_null(numbers[i])
             else:
                 kept &= numbers[i] >= 0
         if not kept.all():
@@ -98,6 +100,24 @@ class CyclicBounds:
             repeated = [graph.names[i] for i in chosen if distinct[i][1] > 1]
             formula = agm_formula(graph.named(inputs), weights, repeated)
             self._note(inputs, agm_bound(edges, sizes) * repeats, formula)
+            if not repeated:
+                self._by_split_cover(inputs, sizes, formula)
+
+    def _by_split_cover(self, inputs: int, sizes: list[int], formula: str) -> None:
+        """The AGM bound per bucket, of relations without duplicates."""
+        chosen = members(inputs)
+        graph = Hypergraph(
+            self.rows.graph.named(inputs), tuple(self.rows.graph.edges[i] for i in chosen)
+        )
+        found = cover_bound(
+            graph, lambda r, shape: self.groups[chosen[r]].sketch(shape), sizes, self.budget
+        )
+        self._note(inputs, found.total, formula + _split(found.buckets))
+
+
+def _with_null(numbers: Numbers) -> Numbers:
+    """NULL as a key of its own."""
+    return np.where(numbers < 0, np.int32(numbers.max(initial=0) + 1), numbers).astype(np.int32)
 
 
 def _split(buckets: Allocation) -> str:

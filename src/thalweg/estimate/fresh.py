@@ -8,7 +8,7 @@ lowest of derivations over several allocations of buckets and the AGM bound.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -18,10 +18,12 @@ from thalweg.estimate.cyclic import CyclicBounds
 from thalweg.estimate.degrees import METHODS
 from thalweg.estimate.exact_count import ExactCounts
 from thalweg.estimate.explosion import advice
-from thalweg.estimate.figure import Figure, Kind
+from thalweg.estimate.figure import UNKNOWN, Figure, Kind
+from thalweg.estimate.from_select import SelectedJoins
 from thalweg.estimate.hypergraph import connected_sets, in_words
 from thalweg.estimate.join_query import JoinQuery
 from thalweg.estimate.join_rows import JoinRows, RowsOf, from_tables
+from thalweg.estimate.reduction import PROPAGATE_MAX_KEYS, reduced
 from thalweg.exec.expressions.evaluate import UserFunction
 from thalweg.plan.expr import columns_of
 
@@ -35,12 +37,14 @@ def fresh_bound(
     buckets: int = BUCKETS,
     degrees: str = "exact",
     functions: Mapping[str, UserFunction] | None = None,
+    propagate_max_keys: int = PROPAGATE_MAX_KEYS,
 ) -> Bounds:
     """The size of a join and of every connected sub-join, from the rows at hand.
 
     `rows` gives the rows of an input, not yet filtered; of a window those that live. A mapping has
     tables by the name of their relation. `buckets` is the most cells of any tensor. Exact counts
-    need exact `degrees`: another method bounds (`mg_raw`: estimates) acyclic joins, too.
+    need exact `degrees`: another method bounds (`mg_raw`: estimates) acyclic joins, too. Filters
+    with at most `propagate_max_keys` keys restrict what joins them before the whole is bounded.
     """
     if degrees not in METHODS:
         raise ConfigError(
@@ -49,7 +53,34 @@ def fresh_bound(
     if buckets < 1:
         raise ConfigError("a bound needs at least one bucket", remedy="say buckets = 1 or more")
     rows_of = from_tables(rows) if isinstance(rows, Mapping) else rows
-    return _Fresh(JoinRows.of(query, rows_of, functions), buckets, degrees).bounds()
+    joined = JoinRows.of(query, rows_of, functions)
+    return _Fresh(joined, buckets, degrees, propagate_max_keys).bounds()
+
+
+def fresh_bound_of_select(
+    selected: SelectedJoins,
+    rows: RowsOf | Mapping[str, pa.Table],
+    buckets: int = BUCKETS,
+    degrees: str = "exact",
+    functions: Mapping[str, UserFunction] | None = None,
+) -> Bounds:
+    """The same for a SELECT: with outer joins, the sum over the joins of which its rows are a part;
+    its sub-joins are those of all inputs, joined without regard to rows that have no partner."""
+    rows_of = from_tables(rows) if isinstance(rows, Mapping) else rows
+    found = [fresh_bound(one, rows_of, buckets, degrees, functions) for one in selected.joins]
+    first = found[0]
+    if len(found) == 1:
+        return first
+    parts = [one.whole for one in found]
+    kinds = {part.figure.kind for part in parts}
+    counts = [part.figure.rows for part in parts]
+    total = UNKNOWN
+    if None not in counts:
+        kind = Kind.ESTIMATE if Kind.ESTIMATE in kinds else Kind.BOUND
+        total = Figure.of(sum(c for c in counts if c is not None), kind)
+    formula = " + ".join(part.formula for part in parts)
+    whole = SubJoin(parts[0].sources, total, parts[0].degrees, formula)
+    return replace(first, subjoins=(*first.subjoins[:-1], whole))
 
 
 @dataclass(slots=True)
@@ -57,6 +88,7 @@ class _Fresh:
     rows: JoinRows
     buckets: int
     degrees: str
+    most_keys: int
 
     def bounds(self) -> Bounds:
         graph = self.rows.graph
@@ -72,25 +104,48 @@ class _Fresh:
         for inputs in sets:
             counted = exact.get(inputs)
             if counted is not None:
-                found.append(self._counted(inputs, counted))
+                formula = _summed(graph.named(inputs))
+                found.append(self._counted(inputs, counted, formula, "exact"))
             elif derived is not None:
                 figure, formula = derived.figure(inputs)
-                found.append(SubJoin(graph.named(inputs), figure, self.degrees, formula))
+                if inputs == graph.whole:
+                    figure, formula = self._reduced(figure, formula)
+                found.append(self._counted(inputs, figure, formula, self.degrees))
         sizes = {n: self.rows.size(i) for i, n in enumerate(graph.names)}
         keys = {a: graph.named(h) for a, h in graph.holders.items()}
         return Bounds(tuple(found), "fresh", advice(found, sizes, keys))
 
-    def _counted(self, inputs: int, figure: Figure) -> SubJoin:
+    def _reduced(self, figure: Figure, formula: str) -> tuple[Figure, str]:
+        """The size of the whole after filters went through keys, if that is lower."""
+        smaller = reduced(self.rows, self.most_keys)
+        if not smaller.notes:
+            return figure, formula
+        whole = smaller.rows.graph.whole
+        counted = ExactCounts(smaller.rows).count(whole) if self.degrees == "exact" else None
+        if counted is None:
+            counted, words = CyclicBounds(smaller.rows, self.buckets, self.degrees).figure(whole)
+        else:
+            words = _summed(smaller.rows.graph.names)
+        if not smaller.is_exact and counted.kind is Kind.EXACT:
+            counted = Figure(counted.rows, Kind.BOUND)
+        lower = figure.rows is None or (counted.rows is not None and counted.rows <= figure.rows)
+        return (counted, "; ".join((words, *smaller.notes))) if lower else (figure, formula)
+
+    def _counted(self, inputs: int, figure: Figure, formula: str, degrees: str) -> SubJoin:
         names = self.rows.graph.named(inputs)
-        formula = f"sum-product over {in_words(names)}" if len(names) > 1 else f"c_{names[0]}"
         if figure.kind is Kind.EXACT and self._is_restricted(names):
             figure = Figure(figure.rows, Kind.BOUND)
-            formula += ", conditions across inputs left out"
-        return SubJoin(names, figure, "exact", formula)
+            formula += "; conditions across inputs left out"
+        return SubJoin(names, figure, degrees, formula)
 
     def _is_restricted(self, names: tuple[str, ...]) -> bool:
-        """Whether a condition across inputs restricts a sub-join."""
+        """Whether a condition that is left out may restrict a sub-join."""
+        known = set(self.rows.graph.names)
         return any(
-            {c.split(".", 1)[0] for c in columns_of(p.expr)} <= set(names)
+            {c.split(".", 1)[0] for c in columns_of(p.expr)} & known <= set(names)
             for p in self.rows.query.residual
         )
+
+
+def _summed(names: tuple[str, ...]) -> str:
+    return f"sum-product over {in_words(names)}" if len(names) > 1 else f"c_{names[0]}"
