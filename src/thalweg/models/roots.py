@@ -29,10 +29,35 @@ def real_roots(coefficients: Floats, low: Floats, high: Floats) -> tuple[Floats,
 @njit(cache=True, nogil=True)
 def _all_roots(coefficients, low, high, found, counts):  # type: ignore[no-untyped-def]
     size = coefficients.shape[1]
+    if size <= 3:
+        _closed_forms(coefficients, low, high, found, counts)
+        return
     work = np.empty((size, size))
     parts = np.empty(size + 1)
     for row in range(coefficients.shape[0]):
         counts[row] = _roots(coefficients[row], low[row], high[row], found[row], work, parts)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _closed_forms(coefficients, low, high, found, counts):  # type: ignore[no-untyped-def]
+    """Degrees up to 2, without views of rows and with few branches, which cost more than the
+    arithmetic: places behind the last root of a row are written too."""
+    degree = coefficients.shape[1] - 1
+    if degree == 0:
+        counts[:] = 0
+    elif degree == 1:
+        for row in range(coefficients.shape[0]):
+            b = coefficients[row, 1]
+            root = -coefficients[row, 0] / b
+            found[row, 0] = root
+            counts[row] = (b != 0.0) & (low[row] <= root) & (root <= high[row])
+    else:
+        for row in range(coefficients.shape[0]):
+            count, first, second = _low_degree(
+                coefficients[row, 0], coefficients[row, 1], coefficients[row, 2], low[row],
+                high[row],
+            )  # fmt: skip
+            found[row, 0], found[row, 1], counts[row] = first, second, count
 
 
 @njit(cache=True, nogil=True)
@@ -43,40 +68,37 @@ def _roots(c, low, high, out, work, parts):  # type: ignore[no-untyped-def]
         degree -= 1
     if degree == 0 or not low <= high:
         return 0
-    if degree == 1:
-        root = -c[0] / c[1]
-        if low <= root <= high:
-            out[0] = root
-            return 1
-        return 0
-    if degree == 2:
-        return _quadratic(c[0], c[1], c[2], low, high, out)
-    return _bracketed(c, degree, low, high, out, work, parts)
+    if degree > 2:
+        return _bracketed(c, degree, low, high, out, work, parts)
+    count, first, second = _low_degree(c[0], c[1], c[2] if degree == 2 else 0.0, low, high)
+    if count > 0:
+        out[0] = first
+    if count > 1:
+        out[1] = second
+    return count
 
 
 @njit(cache=True, nogil=True)
-def _quadratic(c, b, a, low, high, out):  # type: ignore[no-untyped-def]
-    """Both roots without cancellation; one where the discriminant is zero up to rounding."""
+def _low_degree(c, b, a, low, high):  # type: ignore[no-untyped-def]
+    """How many roots ax² + bx + c has within [low, high], and these. Both without cancellation; one
+    where the discriminant is zero up to rounding."""
+    if not low <= high or (a == 0.0 and b == 0.0):
+        return 0, 0.0, 0.0
+    if a == 0.0:
+        first = -c / b
+        return (1 if low <= first <= high else 0), first, first
     square, product = b * b, 4.0 * a * c
     discriminant = square - product
     if abs(discriminant) <= 4.0 * _EPSILON * (square + abs(product)):
         first = -b / (2.0 * a)
-        second = first
-    elif discriminant < 0.0:
-        return 0
-    else:
-        q = -0.5 * (b + (np.sqrt(discriminant) if b >= 0.0 else -np.sqrt(discriminant)))
-        first, second = q / a, c / q
-        if second < first:
-            first, second = second, first
-    count = 0
-    if low <= first <= high:
-        out[0] = first
-        count = 1
-    if second != first and low <= second <= high:
-        out[count] = second
-        count += 1
-    return count
+        return (1 if low <= first <= high else 0), first, first
+    if discriminant < 0.0:
+        return 0, 0.0, 0.0
+    q = -0.5 * (b + np.copysign(np.sqrt(discriminant), b))
+    first, second = min(q / a, c / q), max(q / a, c / q)
+    has_first = (low <= first) & (first <= high)
+    has_second = (low <= second) & (second <= high) & (first != second)
+    return has_first + has_second, (first if has_first else second), second
 
 
 @njit(cache=True, nogil=True)
