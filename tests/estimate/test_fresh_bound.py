@@ -54,21 +54,20 @@ def test_no_size_is_below_the_truth(topology: str, unique: bool) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("topology", ["chain", "star", "triangle", "cycle", "shared"])
+@pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_derivations_bound_bags_whatever_counts_their_degrees(topology: str, method: str) -> None:
-    """bounds #10: the dynamic programme by itself, on acyclic joins too, for four budgets."""
-    for seed in range(INSTANCES // 3 + 1):
+    """bounds #10: the dynamic programme by itself, on acyclic joins too, under four budgets."""
+    for seed in range(INSTANCES):
         rng = Random(f"{topology}{seed}{method}")
         found = instance(rng, topology, unique=False, most=12)
         rows = JoinRows.of(found.query, from_tables(found.tables))
-        for budget in (1, 8, 64, 512):
-            bounds = CyclicBounds(rows, budget, method)
-            for inputs in connected_sets(rows.graph, 1000):
-                figure, formula = bounds.figure(inputs)
-                truth = joined_size(found, members(inputs), without_nulls=True)
-                assert figure.rows is not None
-                assert figure.kind.value == ("estimate" if method == "mg_raw" else "bound")
-                assert method == "mg_raw" or figure.rows >= truth, formula
+        bounds = CyclicBounds(rows, (1, 8, 64, 512)[seed % 4], method)
+        for inputs in connected_sets(rows.graph, 1000):
+            figure, formula = bounds.figure(inputs)
+            truth = joined_size(found, members(inputs), without_nulls=True)
+            assert figure.rows is not None
+            assert figure.kind.value == ("estimate" if method == "mg_raw" else "bound")
+            assert method == "mg_raw" or figure.rows >= truth, formula
 
 
 def test_bounds_never_rise_with_the_budget() -> None:
