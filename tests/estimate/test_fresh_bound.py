@@ -238,6 +238,23 @@ def test_a_join_of_many_inputs_lists_one_order() -> None:
     assert len(found.subjoins) == 15
 
 
+def test_a_large_clique_is_bounded_with_fewer_allocations() -> None:
+    """Seven inputs, each pair joined by a key of its own: 120 sub-joins of two inputs or more."""
+    names = [f"t{i}" for i in range(7)]
+    inputs = []
+    for i, name in enumerate(names):
+        own = [f"{min(i, j)}-{max(i, j)}" for j in range(7) if j != i]
+        inputs.append(JoinInput(name, "t", tuple((a, "k") for a in own)))
+    query = JoinQuery(
+        tuple(inputs), tuple(Attribute(f"{i}-{j}") for j in range(7) for i in range(j))
+    )
+    found = fresh_bound(query, {"t": keys([1, 1, 2], pa.int64())})
+    assert len(found.subjoins) == 120
+    assert found.rows is not None
+    assert found.rows >= 2**7 + 1
+    assert found.kind == "bound"
+
+
 def test_keys_of_several_columns() -> None:
     rng = np.random.default_rng(3)
     tables = {n: pa.table({c: rng.integers(0, 400, 3000) for c in "xyz"}) for n in ("a", "b")}
