@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from random_joins import TOPOLOGIES, instance, joined_size, key_of
 
+from thalweg.estimate.allocation import allocations
 from thalweg.estimate.budgeted import best_formula, buckets_of, formula_bound, unbudgeted_bound
 from thalweg.estimate.contraction import Contractions, Tensor, minimum
 from thalweg.estimate.derivations import Derivations, InputTensors
@@ -240,3 +241,52 @@ def test_budgeted_bounds_hold_for_bags(topology: str) -> None:
         for budget in (1, 8, 64, 512):
             formula, bound = best_formula(ordered_formulas(graph), sketches, budget)
             assert bound.total >= truth, str(formula)
+
+
+def test_degrees_on_several_attributes_have_no_formula() -> None:
+    """Of eight coverages of a star three want the degree of its centre on two attributes."""
+    star = Hypergraph(tuple("RSTU"), TOPOLOGIES["star"])
+    assert len(list(coverages(star))) == 5
+    assert texts(coverage_formulas(star)) == {
+        "c_R", "d_R^x·c_S", "d_R^y·c_T", "d_R^z·c_U", "c_S·c_T·c_U",
+    }  # fmt: skip
+
+
+def test_the_cover_of_unequal_sizes() -> None:
+    """bounds #5: the least of the products at the corners of the polytope of covers."""
+    sizes = [100, 100, 5000]
+    assert agm_bound(TRIANGLE.edges, sizes) == pytest.approx((100 * 100 * 5000) ** 0.5)
+    assert agm_bound(TRIANGLE.edges, [100, 100, 50_000]) == pytest.approx(100 * 100)
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_allocations_stay_within_their_budget(topology: str) -> None:
+    """Buckets are powers of two, no tensor has more cells than the budget, and a larger budget
+    tries all that smaller ones do."""
+    edges = TOPOLOGIES[topology]
+    graph = Hypergraph(tuple(f"r{i}" for i in range(len(edges))), edges)
+    sets = connected_sets(graph, 1000)
+    before: list[dict[str, int]] = []
+    for bits in range(13):
+        found = allocations(graph, sets, 1 << bits)
+        assert [a for a in before if a not in found] == []
+        for one in found:
+            assert all(n & (n - 1) == 0 for n in one.values())
+            for axes in (*edges, *map(graph.necessary, sets)):
+                assert np.prod([one[a] for a in axes]) <= 1 << bits
+        before = found
+    assert max(max(a.values()) for a in before) > 8
+
+
+def test_derivations_are_exact_where_each_bucket_has_one_key() -> None:
+    """Sub-joins keep the buckets of attributes that are joined later."""
+    graph = Hypergraph(tuple("RST"), (("x",), ("x", "y"), ("y",)))
+    rows: Rows = [
+        [(0,), (0,), (1,)], [(0, 0), (1, 1), (1, 2), (2, 3)], [(0,), (1,), (1,), (1,), (3,)]
+    ]  # fmt: skip
+    sketches = Sketches(graph, rows)
+    found = Derivations(graph, connected_sets(graph, 100)).bounds(
+        [InputTensors.of(sketches(i, (4,) * len(e))) for i, e in enumerate(graph.edges)]
+    )
+    truth = sum(r[0] == s[0] and s[1] == t[0] for r in rows[0] for s in rows[1] for t in rows[2])
+    assert found[0b111].total == truth == 5

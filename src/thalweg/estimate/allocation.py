@@ -14,8 +14,8 @@ from itertools import combinations
 from thalweg.estimate.hypergraph import Hypergraph
 
 _EVERY = 3
-_MOST_PAIRS_OF = 4
-"""Up to so many attributes, pairs of them are preferred, too."""
+_MOST_SINGLE, _MOST_PAIRS_OF = 12, 4
+"""Up to so many attributes, single ones are preferred, and pairs of them."""
 
 Allocation = dict[str, int]
 
@@ -34,7 +34,8 @@ def allocations(graph: Hypergraph, sets: Sequence[int], budget: int) -> list[All
 def _preferred(attributes: Sequence[str], bits: int) -> Iterator[tuple[str, ...]]:
     yield ()
     if bits and bits % _EVERY == 0:
-        yield from ((a,) for a in attributes)
+        if len(attributes) <= _MOST_SINGLE:
+            yield from ((a,) for a in attributes)
         if 2 < len(attributes) <= _MOST_PAIRS_OF:
             yield from combinations(attributes, 2)
 
@@ -51,13 +52,16 @@ def _divided(
     """One bit to each attribute in turn while the budget of all of its tensors lasts, first to
     some, then to all."""
     given = dict.fromkeys(attributes, 0)
+    spent = [0] * len(tensors)
+    axes_of = {a: [i for i, t in enumerate(tensors) if a in t] for a in attributes}
     for turn in (first, attributes):
         open_ = list(turn)
         while open_:
             for a in list(open_):
-                spent = max((sum(given[b] for b in t) for t in tensors if a in t), default=bits)
-                if spent < bits:
+                if all(spent[i] < bits for i in axes_of[a]):
                     given[a] += 1
+                    for i in axes_of[a]:
+                        spent[i] += 1
                 else:
                     open_.remove(a)
     return {a: 1 << n for a, n in given.items()}

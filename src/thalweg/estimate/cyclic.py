@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +21,8 @@ from thalweg.estimate.sketch.bound_sketch import Shape
 from thalweg.estimate.sketch.row_groups import RowGroups
 
 _MOST_SUBJOINS = 4096
+_MOST_PRODUCTS = 50_000
+"""Products of tensors that one bound may take: about a second."""
 
 
 @dataclass(slots=True)
@@ -40,7 +43,8 @@ class CyclicBounds:
         programme = Derivations(graph, sets)
         self._best = {}
         sketches: dict[tuple[int, Shape], InputTensors] = {}
-        for buckets in allocations(graph, sets, self.budget):
+        tried = allocations(graph, sets, self.budget)
+        for buckets in _affordable(tried, _MOST_PRODUCTS // max(programme.size, 1)):
             tensors = [self._tensors(i, buckets, sketches) for i in range(len(self.groups))]
             for inputs, one in programme.bounds(tensors).items():
                 self._note(inputs, one.total, one.formula + _split(buckets))
@@ -99,7 +103,7 @@ class CyclicBounds:
             weights = cover_weights(edges, sizes)
             repeated = [graph.names[i] for i in chosen if distinct[i][1] > 1]
             formula = agm_formula(graph.named(inputs), weights, repeated)
-            self._note(inputs, agm_bound(edges, sizes) * repeats, formula)
+            self._note(inputs, agm_bound(edges, sizes, weights) * repeats, formula)
             if not repeated:
                 self._by_split_cover(inputs, sizes, formula)
 
@@ -113,6 +117,15 @@ class CyclicBounds:
             graph, lambda r, shape: self.groups[chosen[r]].sketch(shape), sizes, self.budget
         )
         self._note(inputs, found.total, formula + _split(found.buckets))
+
+
+def _affordable(tried: Sequence[Allocation], most: int) -> Sequence[Allocation]:
+    """All allocations, or some from the coarsest to the finest where a join has very many
+    sub-joins: then a larger budget may happen to be looser."""
+    if len(tried) <= max(most, 2):
+        return tried
+    places = np.linspace(0, len(tried) - 1, max(most, 2)).astype(int)
+    return [tried[i] for i in places]
 
 
 def _with_null(numbers: Numbers) -> Numbers:

@@ -85,6 +85,11 @@ class Derivations:
                     keep = self.graph.necessary(inputs)
                     self._steps.append((inputs, one, rest, joined, keep))
 
+    @property
+    def size(self) -> int:
+        """How many products of tensors one run takes, those of norms apart."""
+        return len(self._steps)
+
     def bounds(
         self, inputs: Sequence[InputTensors], contractions: Contractions | None = None
     ) -> dict[int, Derived]:

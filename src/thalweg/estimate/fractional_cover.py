@@ -28,11 +28,14 @@ def cover_weights(edges: Sequence[Sequence[str]], sizes: Sequence[int]) -> list[
     return [float(w) for w in weights]
 
 
-def agm_bound(edges: Sequence[Sequence[str]], sizes: Sequence[int]) -> float:
-    """The bound of the join of relations of these sizes without duplicates; 0 if one is empty."""
+def agm_bound(
+    edges: Sequence[Sequence[str]], sizes: Sequence[int], weights: Sequence[float] | None = None
+) -> float:
+    """The bound of the join of relations of these sizes without duplicates, by a given cover or by
+    the best one; 0 if a relation is empty."""
     if min(sizes) == 0:
         return 0.0
-    weights = cover_weights(edges, sizes)
+    weights = cover_weights(edges, sizes) if weights is None else weights
     logs = [w * np.log(float(n)) for w, n in zip(weights, sizes, strict=True)]
     return float(np.exp(sum(logs)))
 
