@@ -13,9 +13,6 @@ class Wish(Protocol):
     """What a column makes of its bits."""
 
     @property
-    def least_bits(self) -> int: ...
-
-    @property
     def most_bits(self) -> int: ...
 
     def error(self, bits: int) -> float: ...
@@ -26,38 +23,36 @@ class CodeWish:
     """A filter column: each end of a range adds, at worst, the rows of one code of equal share."""
 
     wanted: int
-    least_bits: int = 0
 
     @property
     def most_bits(self) -> int:
-        return min(max(math.ceil(math.log2(max(self.wanted, 1))), self.least_bits), 10)
+        return min(math.ceil(math.log2(max(self.wanted, 1))), 10)
 
     def error(self, bits: int) -> float:
-        return 0.0 if self.wanted <= 2**bits else min(1.0, 2.0 * 2.0**-bits)
+        return 0.0 if self.wanted <= 2**bits else 2.0 * 2.0**-bits
 
 
 @dataclass(frozen=True, slots=True)
 class KeyWish:
-    """A join column: a key is mixed up with others if they share its bucket."""
+    """A join column: a key is mixed up with the others of its bucket, so many on average."""
 
     domain: int
     limit: int
-    least_bits: int = 0
 
     @property
     def most_bits(self) -> int:
-        return self.limit if self.domain > 1 else self.least_bits
+        return self.limit if self.domain > 1 else 0
 
     def error(self, bits: int) -> float:
-        return 1.0 - math.exp(-(self.domain - 1) / 2.0**bits)
+        return (self.domain - 1) / 2.0**bits
 
 
 def share_bits(wishes: Sequence[Wish], bits: int) -> list[int]:
     """Gives bits one by one, each to the column with the largest error then."""
-    given = [w.least_bits for w in wishes]
+    given = [0 for _ in wishes]
     heap = [(-w.error(g), i) for i, (w, g) in enumerate(zip(wishes, given, strict=True))]
     heapq.heapify(heap)
-    left = bits - sum(given)
+    left = bits
     while heap and left > 0:
         _, i = heapq.heappop(heap)
         if given[i] < wishes[i].most_bits:

@@ -12,7 +12,7 @@ from thalweg.estimate.cached import join_trees
 from thalweg.estimate.cached.filtered_input import Bits, FilteredInput
 from thalweg.estimate.cached.join_trees import Edge, Tree
 from thalweg.estimate.cached.table_statistics import TableStatistics
-from thalweg.estimate.cached.tree_bound import TreeBound
+from thalweg.estimate.cached.tree_bound import Sent, TreeBound
 from thalweg.estimate.figure import UNKNOWN, Figure, Kind
 from thalweg.estimate.join_query import JoinInput, JoinQuery
 
@@ -69,6 +69,10 @@ def cached_bound(query: JoinQuery, statistics: Mapping[str, TableStatistics]) ->
     return CachedBound(tuple(found))
 
 
+def _first(bits: list[int]) -> int:
+    return bits[0]
+
+
 def _figure(value: float | None) -> Figure:
     if value is None or not math.isfinite(value):
         return UNKNOWN
@@ -116,6 +120,7 @@ class _Search:
     inputs: Mapping[int, FilteredInput]
     size: int
     _found: dict[Subset, tuple[float | None, str]] = field(default_factory=dict)
+    _sent: Sent = field(default_factory=dict)
 
     def attributes(self, subset: Subset) -> dict[int, frozenset[str]]:
         return {i: frozenset(self.inputs[i].columns) for i in subset if i in self.inputs}
@@ -155,19 +160,22 @@ class _Search:
         for level in self._levels(subset):
             keys = {e: self._key(e, level) for e in tree}
             within = {i: self.inputs[i] for i in subset}
-            value, edge = TreeBound(within, tree, keys).least()
+            value, edge = TreeBound(within, tree, keys, self._sent).least()
             yield value, self._text(edge, keys[edge])
 
     def _levels(self, subset: Subset) -> list[dict[str, int]]:
-        """Bits of each attribute: the finest all inputs have, and those of the pair sketches."""
-        fine: dict[str, int] = {}
-        coarse: dict[str, int] = {}
-        for i in subset:
-            for a in self.inputs[i].columns:
-                bits, pairs = self.inputs[i].bits(a), self.inputs[i].pair_bits(a)
-                fine[a] = min(bits, fine.get(a, bits))
-                coarse[a] = min(b for b in (bits, pairs, coarse.get(a)) if b is not None)
-        return [fine] if fine == coarse else [fine, coarse]
+        """Bits of each attribute: the finest and the coarsest buckets that all inputs have, as
+        these hold different bounds, and those of their entries."""
+        found: list[dict[str, int]] = []
+        for choice in (max, min, _first):
+            level: dict[str, int] = {}
+            for i in subset:
+                for a in self.inputs[i].columns:
+                    bits = choice(self.inputs[i].all_bits(a))
+                    level[a] = min(bits, level.get(a, bits))
+            if level not in found:
+                found.append(level)
+        return found
 
     def _key(self, edge: Edge, level: Mapping[str, int]) -> Bits:
         """All shared attributes where both inputs have entries, else the one of most buckets."""
@@ -175,7 +183,10 @@ class _Search:
         names = sorted(set(one.columns) & set(other.columns))
         if len(names) > 1 and not (one.has_entries and other.has_entries):
             names = [max(names, key=lambda a: level[a])]
-        return tuple((a, level[a]) for a in names)
+        if len(names) == 1:
+            return ((names[0], level[names[0]]),)
+        bits = {a: min(one.row_bits(a) or 0, other.row_bits(a) or 0) for a in names}
+        return tuple((a, min(level[a], bits[a])) for a in names)
 
     def _parts(self, subset: Subset) -> Iterator[tuple[float | None, str]]:
         """One input less, times its largest degree: rows of it that share the key of one result

@@ -41,18 +41,22 @@ class FilteredInput:
     conditions: tuple[Condition, ...]
     null_safe: frozenset[str]
     _made: dict[Bits, Message] = field(default_factory=dict)
+    _placed: dict[Bits, Array] = field(default_factory=dict)
 
-    def bits(self, attribute: str) -> int:
-        """The finest buckets of an attribute."""
-        column = self.columns[attribute]
-        if self.statistics.row_sketch is not None:
-            return self.statistics.row_sketch.widths.keys[column]
-        return self.pair_bits(attribute) or 0
+    def row_bits(self, attribute: str) -> int | None:
+        """Those of the buckets of its entries, if there are any."""
+        rows = self.statistics.row_sketch
+        return None if rows is None else rows.widths.keys[self.columns[attribute]]
 
     def pair_bits(self, attribute: str) -> int | None:
         """Those of the tables per filter column, if there are any."""
         pairs = self.statistics.pair_sketch
         return None if pairs is None else pairs.bits[self.columns[attribute]]
+
+    def all_bits(self, attribute: str) -> list[int]:
+        """Those of all buckets of the attribute; no bits where there are none."""
+        found = [self.row_bits(attribute), self.pair_bits(attribute)]
+        return [b for b in found if b is not None] or [0]
 
     @property
     def has_entries(self) -> bool:
@@ -60,7 +64,7 @@ class FilteredInput:
 
     def degree(self, attribute: str) -> float:
         """The most rows with one key."""
-        return self.own(((attribute, self.bits(attribute)),)).most
+        return self.own(((attribute, max(self.all_bits(attribute))),)).most
 
     def own(self, over: Bits) -> Message:
         """Rows and largest degrees of this input alone."""
@@ -71,7 +75,7 @@ class FilteredInput:
     def _own(self, over: Bits) -> Message:
         rows = np.full(1 << MOST_BITS if len(over) > 1 else 1 << over[0][1], np.inf)
         if self.has_entries:
-            rows = np.bincount(self.keys(over), self.weights, minlength=len(rows))
+            rows = self.summed(over, None)
         degree = np.minimum(rows, min(self._key(a).largest_degree(self._safe(a)) for a, _ in over))
         if len(over) == 1:
             rows, degree = self._with_pairs(*over[0], rows, degree)
@@ -92,16 +96,53 @@ class FilteredInput:
         rows = np.minimum(rows, at_bits(more, bits, add=True))
         return rows, np.minimum(degree, at_bits(largest, bits, add=False))
 
-    def keys(self, over: Bits) -> Array:
-        """The bucket of the key of every entry: of several attributes, a hash of theirs."""
-        parts = [self._entry_buckets[a] >> (self._row_bits(a) - b) for a, b in over]
+    def summed(self, over: Bits, factors: Array | None) -> Array:
+        """Per bucket, the rows of its entries, each times its factor."""
+        weights = self.weights if factors is None else factors
+        if factors is not None and self.weights is not None:
+            weights = factors * self.weights
+        found = np.bincount(self._buckets(over), weights, minlength=1 << self._width(over))
+        return self._at_level(found, over, add=True)
+
+    def largest(self, over: Bits, factors: Array) -> Array:
+        """Per bucket, the largest factor of its entries."""
+        found = np.zeros(1 << self._width(over))
+        np.maximum.at(found, self._buckets(over), factors)
+        return self._at_level(found, over, add=False)
+
+    def picked(self, over: Bits, values: Array) -> Array:
+        """For each entry, the largest of the values of its buckets."""
+        return at_bits(values, self._width(over), add=False)[self._buckets(over)]
+
+    def _at_level(self, values: Array, over: Bits, *, add: bool) -> Array:
+        return at_bits(values, over[0][1], add=add) if len(over) == 1 else values
+
+    def _width(self, over: Bits) -> int:
+        """The bits of the buckets of entries: at most those that entries have."""
+        if len(over) > 1:
+            return MOST_BITS
+        row_bits = self.row_bits(over[0][0])
+        return over[0][1] if row_bits is None else min(over[0][1], row_bits)
+
+    def _buckets(self, over: Bits) -> Array:
+        """The bucket of each entry: of several attributes, a hash of theirs."""
+        if over not in self._placed:
+            self._placed[over] = self._place(over)
+        return self._placed[over]
+
+    def _place(self, over: Bits) -> Array:
+        parts = []
+        for attribute, bits in over:
+            more = (self.row_bits(attribute) or 0) - bits
+            parts.append(self._entry_buckets[attribute] >> max(more, 0))
         if len(parts) == 1:
-            return parts[0]
+            return parts[0].astype(np.intp)
         found = np.zeros(len(parts[0]), np.uint64)
         for part in parts:
             found = (found ^ part.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
             found ^= found >> np.uint64(29)
-        return (found * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(64 - MOST_BITS)).astype(np.int64)
+        top = found * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(64 - MOST_BITS)
+        return top.astype(np.intp)
 
     @cached_property
     def total(self) -> float:
@@ -138,8 +179,7 @@ class FilteredInput:
         """The entries that may satisfy the conditions, and whose keys may join; None for all."""
         sketch = self.statistics.row_sketch
         assert sketch is not None
-        codes = {c: a for c, a in self._codes(sketch.codes).items()}
-        found = sketch.matching(codes, self._key_sets)
+        found = sketch.matching(self._codes(sketch.codes), self._key_sets)
         for attribute, column in self.columns.items():
             null = None if self._safe(attribute) else sketch.nulls(column)
             if null is not None:
@@ -207,11 +247,6 @@ class FilteredInput:
 
     def _safe(self, attribute: str) -> bool:
         return attribute in self.null_safe
-
-    def _row_bits(self, attribute: str) -> int:
-        sketch = self.statistics.row_sketch
-        assert sketch is not None
-        return sketch.widths.keys[self.columns[attribute]]
 
 
 def _hashes(key: KeyColumn, condition: Condition) -> Array | None:

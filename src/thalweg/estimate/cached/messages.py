@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Message:
     rows: Array
     degree: Array
@@ -29,7 +29,7 @@ class Message:
         """`degree` and `total` cut to what `rows` allows."""
         return Message(rows, np.minimum(degree, rows), min(total, float(rows.sum())))
 
-    @property
+    @cached_property
     def most(self) -> float:
         """The most results that share one key."""
         return min(float(self.degree.max(initial=0.0)), self.total)
@@ -45,10 +45,25 @@ def combined(messages: Sequence[Message]) -> Message:
     return reduce(_both, messages)
 
 
+def combined_total(messages: Sequence[Message]) -> float:
+    """Only the total of `combined`."""
+    *first, last = messages
+    one = combined(first)
+    return min(float(_least_rows(one, last).sum()), _least_total(one, last))
+
+
 def _both(one: Message, other: Message) -> Message:
-    rows = np.minimum(one.rows * other.degree, other.rows * one.degree)
-    total = min(one.total * other.most, other.total * one.most)
-    return Message.of(rows, one.degree * other.degree, total)
+    degree = one.degree * other.degree
+    return Message.of(_least_rows(one, other), degree, _least_total(one, other))
+
+
+def _least_rows(one: Message, other: Message) -> Array:
+    rows = one.rows * other.degree
+    return np.minimum(rows, other.rows * one.degree, out=rows)
+
+
+def _least_total(one: Message, other: Message) -> float:
+    return min(one.total * other.most, other.total * one.most)
 
 
 def coarsened(values: Array, bits: int, *, add: bool) -> Array:

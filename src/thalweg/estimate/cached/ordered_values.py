@@ -55,7 +55,8 @@ def integers_of(column: pa.Array) -> Array:
     if pa.types.is_date32(kind):
         column = column.cast(pa.int32())
     filled = pc.fill_null(column, False if pa.types.is_boolean(kind) else 0)
-    return filled.to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
+    ranks: Array = filled.to_numpy(zero_copy_only=False).astype(np.int64)
+    return ranks
 
 
 def _double_ranks(values: Array) -> Array:

@@ -89,16 +89,40 @@ def build_pairs(
     64 buckets; None if even those do not fit."""
     for size in _CODES:
         codes = {n: ValueCodes.of(c, size) for n, c in filters.items()}
-        edges = sum(c.nbytes for c in codes.values())
-        for bits in range(MOST_BITS, _FEWEST_BITS - 1, -1):
-            widths = {k.column.name: min(bits, _useful(k)) for k in keys}
-            if edges + _cells(keys, widths, codes) <= limit:
-                return _build(keys, filters, codes, widths)
+        free = limit - sum(c.nbytes for c in codes.values())
+        bits = _shared_bits(keys, codes, free)
+        if bits is not None:
+            return _build(keys, filters, codes, bits)
     return None
 
 
+def pair_bytes(keys: Sequence[HashedKeys], filters: Mapping[str, RankedColumn], bits: int) -> int:
+    """What a sketch of at most 2^bits buckets a join column takes, about."""
+    codes = sum(min(c.wanted, _CODES[0]) for c in filters.values())
+    cells = sum((1 + codes << min(bits, _useful(k))) * (1 + (k.column.most > 1)) for k in keys)
+    return cells + 16 * codes
+
+
+def _shared_bits(
+    keys: Sequence[HashedKeys], codes: Mapping[str, ValueCodes], limit: int
+) -> dict[str, int] | None:
+    """Doubles the buckets of the column with the most keys in one, as long as that fits."""
+    bits = {k.column.name: min(_FEWEST_BITS, _useful(k)) for k in keys}
+    if _cells(keys, bits, codes) > limit:
+        return None
+    left = list(keys)
+    while left:
+        key = max(left, key=lambda k: k.column.domain / 2.0 ** bits[k.column.name])
+        more = {**bits, key.column.name: bits[key.column.name] + 1}
+        if more[key.column.name] > _useful(key) or _cells(keys, more, codes) > limit:
+            left.remove(key)
+        else:
+            bits = more
+    return bits
+
+
 def _useful(key: HashedKeys) -> int:
-    return max(key.column.domain, 1).bit_length() + 1
+    return min(max(key.column.domain, 1).bit_length() + 1, MOST_BITS)
 
 
 def _cells(

@@ -11,7 +11,8 @@ numbers per bucket are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,46 +129,43 @@ class _Source:
 
     @property
     def prefix(self) -> int:
-        """So that there are about four to eight rows for each number of `starts`."""
+        """The most bits to sort by: about four to eight rows for each number of `starts`."""
         few = self.lead is None or self.lead.column.domain <= 1
         return 0 if few else min(max(self.length.bit_length() - 3, 0), MOST_BITS)
 
     @property
     def wishes(self) -> list[Wish]:
-        found: list[Wish] = []
-        for key in self.keys:
-            least = self.prefix if key is self.lead else 0
-            found.append(KeyWish(key.column.domain, MOST_BITS, least))
-        return found + [CodeWish(c.wanted, int(c.has_null)) for c in self.filters.values()]
+        keys: list[Wish] = [KeyWish(k.column.domain, MOST_BITS) for k in self.keys]
+        return keys + [CodeWish(c.wanted) for c in self.filters.values()]
 
     @property
     def nullable(self) -> tuple[str, ...]:
         return tuple(k.column.name for k in self.keys if k.column.nulls)
 
-    def widths(self, width: int) -> Widths:
-        """Those of rows of `width` bytes."""
-        bits = 8 * width + self.prefix - len(self.nullable)
-        given = bit_budget.share_bits(self.wishes, bits)
+    def widths(self, bits: int) -> Widths:
+        """Those of rows of so many bits, the prefix included."""
+        given = bit_budget.share_bits(self.wishes, bits - len(self.nullable))
         keys = {k.column.name: b for k, b in zip(self.keys, given, strict=False)}
         codes = dict(zip(self.filters, given[len(self.keys) :], strict=True))
+        codes = {c: b for c, b in codes.items() if b}
         lead = None if self.lead is None else self.lead.column.name
-        return Widths(keys, codes, self.nullable, lead, self.prefix)
+        prefix = 0 if lead is None else min(self.prefix, keys[lead])
+        return Widths(keys, codes, self.nullable, lead, prefix)
 
 
 def build_rows(
     keys: Sequence[HashedKeys], filters: Mapping[str, RankedColumn], length: int, limit: int
 ) -> tuple[RowSketch | None, float]:
     """The widest sketch of at most `limit` bytes, and the largest error of its columns; None if
-    not even rows of one byte fit."""
+    there is none."""
     source = _Source(keys, filters, length)
-    for width in range(_widest(source, limit), 0, -1):
-        widths = source.widths(width)
-        if sum(b for _, _, b in widths.fields) > 8 * width:
-            continue  # the least bits do not fit
-        sketch = _sketch(source, widths)
-        if sketch.nbytes <= limit:
-            return sketch, _error(source, widths)
-    return None, 1.0
+    for bits in _bits_to_try(source, limit):
+        widths = source.widths(bits)
+        if sum(b for _, _, b in widths.fields) + widths.prefix <= bits:
+            sketch = _sketch(source, widths)
+            if sketch.nbytes <= limit:
+                return sketch, _error(source, widths)
+    return None, math.inf
 
 
 def wanted_bytes(
@@ -175,11 +173,19 @@ def wanted_bytes(
 ) -> int:
     """What a sketch of all rows takes whose columns have at most this error."""
     source = _Source(keys, filters, length)
-    width = 1
-    while width < _most_width(source) and _error(source, source.widths(width)) > error:
-        width += 1
-    edges = sum(16 << b for b in source.widths(width).codes.values())
-    return length * width + (1 << source.prefix) + edges
+    for width in range(1, _most_width(source) + 1):
+        widths = source.widths(8 * width + source.prefix)
+        if _error(source, widths) <= error:
+            break
+    edges = sum(16 << b for b in widths.codes.values())
+    return length * width + (1 << widths.prefix) + edges
+
+
+def _bits_to_try(source: _Source, limit: int) -> Iterator[int]:
+    """Whole bytes next to the prefix, then fewer bits, where rows merge."""
+    for width in range(_widest(source, limit), 0, -1):
+        yield 8 * width + source.prefix
+    yield from range(7 + source.prefix, 3, -1)
 
 
 def _most_width(source: _Source) -> int:
@@ -196,12 +202,12 @@ def _widest(source: _Source, limit: int) -> int:
 
 
 def _error(source: _Source, widths: Widths) -> float:
-    given = [*widths.keys.values(), *widths.codes.values()]
+    given = [*widths.keys.values(), *(widths.codes.get(c, 0) for c in source.filters)]
     return bit_budget.largest_error(source.wishes, given)
 
 
 def _sketch(source: _Source, widths: Widths) -> RowSketch:
-    codes = {c: ValueCodes.of(f, 1 << widths.codes[c]) for c, f in source.filters.items()}
+    codes = {c: ValueCodes.of(source.filters[c], 1 << b) for c, b in widths.codes.items()}
     first, words = _words(source, widths, codes)
     first, words, counts = _merged(first, words)
     starts = np.bincount(first, minlength=1 << widths.prefix)
@@ -234,7 +240,7 @@ def _words(
             buckets = buckets & ((1 << rest) - 1)
         fields.append(buckets)
     fields += [k.null for k in source.keys if k.column.nulls]
-    fields += [codes[name].encode(column) for name, column in source.filters.items()]
+    fields += [c.encode(source.filters[name]) for name, c in codes.items()]
     found, sizes = bit_fields.places([b for _, _, b in widths.fields])
     return prefix, bit_fields.pack(fields, found, len(sizes), source.length)
 

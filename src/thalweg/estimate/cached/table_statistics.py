@@ -9,23 +9,19 @@ rows. See `row_sketch`, `pair_sketch`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import pyarrow as pa
 
 from thalweg.estimate.cached import ordered_values, statistics_bytes
 from thalweg.estimate.cached.array_file import ArrayReader, ArrayWriter
-from thalweg.estimate.cached.key_columns import HashedKeys, KeyColumn
-from thalweg.estimate.cached.pair_sketch import PairSketch, build_pairs
+from thalweg.estimate.cached.key_columns import MOST_BITS, HashedKeys, KeyColumn
+from thalweg.estimate.cached.pair_sketch import PairSketch, build_pairs, pair_bytes
 from thalweg.estimate.cached.row_sketch import RowSketch, build_rows, wanted_bytes
 from thalweg.estimate.cached.value_codes import RankedColumn
 
-_FINE = 0.25
-_HEADER = 256
-_HEADER_COLUMN = 512
-_HEADER_PAIR = 96
-"""Allowances for the header, per column and per pair of a join and a filter column."""
+COARSE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +49,13 @@ class TableStatistics:
         all others whose values have an order that conditions can be about.
         """
         source = _Columns.of(table, join_columns, filter_columns)
-        free = limit_bytes - source.header_bytes
-        rows, error = build_rows(source.keys, source.filters, table.num_rows, max(free, 0))
-        pairs = None
-        if rows is None or error > _FINE:
-            pairs = build_pairs(source.keys, source.filters, max(free // 2, 0))
-            left = max(free - (0 if pairs is None else pairs.nbytes), 0)
-            rows, _ = build_rows(source.keys, source.filters, table.num_rows, left)
-        keys = {k.column.name: k.column for k in source.keys}
-        made = TableStatistics(table.num_rows, keys, rows, pairs, version, 0)
-        return TableStatistics.from_bytes(made.to_bytes())
+        header = 0
+        while True:
+            made = source.statistics(table.num_rows, max(limit_bytes - header, 0), version)
+            data = made.to_bytes()
+            if len(data) <= limit_bytes or header >= limit_bytes:
+                return TableStatistics.from_bytes(data)
+            header += len(data) - limit_bytes
 
     def to_bytes(self) -> bytes:
         to = ArrayWriter()
@@ -111,10 +104,17 @@ class _Columns:
                 ranked[name] = RankedColumn.of(_whole(table, name), order)
         return _Columns(keys, ranked)
 
-    @property
-    def header_bytes(self) -> int:
-        columns, pairs = len(self.keys) + len(self.filters), len(self.keys) * len(self.filters)
-        return _HEADER + _HEADER_COLUMN * columns + _HEADER_PAIR * pairs
+    def statistics(self, length: int, limit: int, version: str | None) -> TableStatistics:
+        """Sketches of at most `limit` bytes, their header apart."""
+        rows, error = build_rows(self.keys, self.filters, length, limit)
+        pairs = None
+        if rows is None or error > COARSE:
+            pairs = build_pairs(self.keys, self.filters, limit)
+            left = limit - (0 if pairs is None else pairs.nbytes)
+            rows, _ = build_rows(self.keys, self.filters, length, left)
+        return TableStatistics(
+            length, {k.column.name: k.column for k in self.keys}, rows, pairs, version, 0
+        )
 
 
 def _whole(table: pa.Table, name: str) -> pa.Array:
@@ -148,18 +148,22 @@ def split_limit(
     not fit, is split in proportion to the sizes reached.
     """
     columns = {n: (_Columns.of(*args), args[0].num_rows) for n, args in tables.items()}
-
-    def sizes(error: float) -> dict[str, int]:
-        return {
-            n: c.header_bytes + wanted_bytes(c.keys, c.filters, length, error)
-            for n, (c, length) in columns.items()
-        }
-
-    found = sizes(1.0)
-    for halvings in range(1, 4 * 10):
-        finer = sizes(0.5 ** (halvings / 4))
-        if sum(finer.values()) > limit_bytes:
+    found = dict.fromkeys(columns, 1)
+    for wish in _wishes():
+        sizes = {n: wish(c, length) for n, (c, length) in columns.items()}
+        if sum(sizes.values()) <= limit_bytes:
+            found = sizes
             break
-        found = finer
     total = max(sum(found.values()), 1)
     return {n: limit_bytes * size // total for n, size in found.items()}
+
+
+def _wishes() -> Iterator[Callable[[_Columns, int], int]]:
+    """Sizes of the statistics of a table, from fine to coarse."""
+    for quarters in range(40, -1, -1):
+        error = COARSE * 0.5 ** (quarters / 4)
+        yield lambda c, length, e=error: wanted_bytes(c.keys, c.filters, length, e)
+    for bits in range(MOST_BITS, -1, -1):
+        yield lambda c, length, b=bits: min(
+            wanted_bytes(c.keys, c.filters, length, COARSE), pair_bytes(c.keys, c.filters, b)
+        )
