@@ -12,7 +12,7 @@ numbers per bucket are.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -159,13 +159,29 @@ def build_rows(
     """The widest sketch of at most `limit` bytes, and the largest error of its columns; None if
     there is none."""
     source = _Source(keys, filters, length)
-    for bits in _bits_to_try(source, limit):
-        widths = source.widths(bits)
-        if sum(b for _, _, b in widths.fields) + widths.prefix <= bits:
-            sketch = _sketch(source, widths)
-            if sketch.nbytes <= limit:
-                return sketch, _error(source, widths)
-    return None, math.inf
+    for width in range(_widest(source, limit), 0, -1):
+        sketch = _at(source, 8 * width + source.prefix)
+        if sketch.nbytes <= limit:
+            return sketch, _error(source, sketch.widths)
+    return _merging(source, limit)
+
+
+def _merging(source: _Source, limit: int) -> tuple[RowSketch | None, float]:
+    """With less than a byte a row, by halving the range of bits: the fewer, the more rows merge."""
+    best, error = None, math.inf
+    least, most = 0, 8 + source.prefix
+    while least + 1 < most:
+        bits = (least + most) // 2
+        sketch = _at(source, bits)
+        if sketch.nbytes <= limit:
+            least, best, error = bits, sketch, _error(source, sketch.widths)
+        else:
+            most = bits
+    return best, error
+
+
+def _at(source: _Source, bits: int) -> RowSketch:
+    return _sketch(source, source.widths(max(bits, len(source.nullable))))
 
 
 def wanted_bytes(
@@ -181,24 +197,14 @@ def wanted_bytes(
     return length * width + (1 << widths.prefix) + edges
 
 
-def _bits_to_try(source: _Source, limit: int) -> Iterator[int]:
-    """Whole bytes next to the prefix, then fewer bits, where rows merge."""
-    for width in range(_widest(source, limit), 0, -1):
-        yield 8 * width + source.prefix
-    yield from range(7 + source.prefix, 3, -1)
-
-
 def _most_width(source: _Source) -> int:
     bits = sum(w.most_bits for w in source.wishes) - source.prefix + len(source.nullable)
     return max(-(-bits // 8), 1)
 
 
-_MERGES = 8
-"""Rows are tried to be merged where they are wanted at up to eight times the limit."""
-
-
 def _widest(source: _Source, limit: int) -> int:
-    return min(_most_width(source), max(_MERGES * limit // max(source.length, 1), 1))
+    """The most bytes a row that may fit; none if not one does."""
+    return min(_most_width(source), limit // max(source.length, 1))
 
 
 def _error(source: _Source, widths: Widths) -> float:

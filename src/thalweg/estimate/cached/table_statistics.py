@@ -9,6 +9,8 @@ rows. See `row_sketch`, `pair_sketch`.
 from __future__ import annotations
 
 import math
+import os
+from functools import partial
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
@@ -21,7 +23,7 @@ from thalweg.estimate.cached.pair_sketch import PairSketch, build_pairs, pair_by
 from thalweg.estimate.cached.row_sketch import RowSketch, build_rows, wanted_bytes
 from thalweg.estimate.cached.value_codes import RankedColumn
 
-COARSE = 1.0
+COARSE = float(os.environ.get('FINE','1'))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,12 @@ class _Columns:
                 ranked[name] = RankedColumn.of(_whole(table, name), order)
         return _Columns(keys, ranked)
 
+    @property
+    def header_bytes(self) -> int:
+        """About what a header takes."""
+        columns, pairs = len(self.keys) + len(self.filters), len(self.keys) * len(self.filters)
+        return 400 + 200 * columns + 80 * pairs
+
     def statistics(self, length: int, limit: int, version: str | None) -> TableStatistics:
         """Sketches of at most `limit` bytes, their header apart."""
         rows, error = build_rows(self.keys, self.filters, length, limit)
@@ -148,9 +156,10 @@ def split_limit(
     not fit, is split in proportion to the sizes reached.
     """
     columns = {n: (_Columns.of(*args), args[0].num_rows) for n, args in tables.items()}
+    most = max((length for _, length in columns.values()), default=1)
     found = dict.fromkeys(columns, 1)
     for wish in _wishes():
-        sizes = {n: wish(c, length) for n, (c, length) in columns.items()}
+        sizes = {n: wish(c, length, length / max(most, 1)) for n, (c, length) in columns.items()}
         if sum(sizes.values()) <= limit_bytes:
             found = sizes
             break
@@ -158,12 +167,22 @@ def split_limit(
     return {n: limit_bytes * size // total for n, size in found.items()}
 
 
-def _wishes() -> Iterator[Callable[[_Columns, int], int]]:
-    """Sizes of the statistics of a table, from fine to coarse."""
+Wish = Callable[["_Columns", int, float], int]
+
+
+def _wishes() -> Iterator[Wish]:
+    """Sizes of the statistics of a table, from fine to coarse, by its share of the rows."""
     for quarters in range(40, -1, -1):
-        error = COARSE * 0.5 ** (quarters / 4)
-        yield lambda c, length, e=error: wanted_bytes(c.keys, c.filters, length, e)
+        yield partial(_row_wish, COARSE * 0.5 ** (quarters / 4))
     for bits in range(MOST_BITS, -1, -1):
-        yield lambda c, length, b=bits: min(
-            wanted_bytes(c.keys, c.filters, length, COARSE), pair_bytes(c.keys, c.filters, b)
-        )
+        yield partial(_pair_wish, bits)
+
+
+def _row_wish(error: float, columns: _Columns, length: int, share: float) -> int:
+    size = wanted_bytes(columns.keys, columns.filters, length, error * share)
+    return columns.header_bytes + size
+
+
+def _pair_wish(bits: int, columns: _Columns, length: int, share: float) -> int:
+    pairs = columns.header_bytes + pair_bytes(columns.keys, columns.filters, bits)
+    return min(_row_wish(COARSE, columns, length, share), pairs)
