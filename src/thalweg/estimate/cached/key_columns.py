@@ -94,4 +94,5 @@ def _domain(values: pa.Array, different: int) -> int:
     if not different or not pa.types.is_signed_integer(values.type):
         return different
     ends = pc.min_max(values).as_py()
-    return max(different, min(ends["max"] - ends["min"] + 1, 2**MOST_BITS))
+    span = int(ends["max"]) - int(ends["min"]) + 1
+    return max(different, span if span < 1 << MOST_BITS else 1 << MOST_BITS)

@@ -58,8 +58,9 @@ def _both(one: Message, other: Message) -> Message:
 
 
 def _least_rows(one: Message, other: Message) -> Array:
-    rows = one.rows * other.degree
-    return np.minimum(rows, other.rows * one.degree, out=rows)
+    rows: Array = one.rows * other.degree
+    np.minimum(rows, other.rows * one.degree, out=rows)
+    return rows
 
 
 def _least_total(one: Message, other: Message) -> float:

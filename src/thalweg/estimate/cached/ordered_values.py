@@ -38,7 +38,8 @@ def order_of(kind: pa.DataType) -> Order | None:
     if pa.types.is_float32(kind) or pa.types.is_float64(kind):
         return Order.DOUBLE
     whole = pa.types.is_signed_integer(kind) or pa.types.is_date32(kind)
-    whole = whole or pa.types.is_boolean(kind) or pa.types.is_timestamp(kind)
+    whole = whole or pa.types.is_boolean(kind)
+    whole = whole or (pa.types.is_timestamp(kind) and kind.unit != "ns")
     return Order.INTEGER if whole else None
 
 
@@ -63,7 +64,7 @@ def _double_ranks(values: Array) -> Array:
     one = values.astype(np.float64) + 0.0
     one[np.isnan(one)] = np.nan
     bits = one.view(np.int64)
-    return np.where(bits < 0, bits ^ np.int64(MOST), bits)  # type: ignore[no-any-return]
+    return np.where(bits < 0, bits ^ np.int64(MOST), bits)
 
 
 def ranked_texts(column: pa.Array) -> tuple[Array, list[str]]:
@@ -107,21 +108,24 @@ def is_comparable(order: Order, constant: Any) -> bool:
 def _around(order: Order, constant: Any) -> tuple[int, int] | None:
     """(u, l): what is at most the constant is at most u, what is at least it at least l.
 
-    None where the comparison converts the column in a way that may round: then two values that
-    differ can compare as equal, and nothing is concluded.
+    None where the comparison converts the column in a way that may round, as two values that
+    differ can then compare as equal, and for numbers beyond 64 bits: nothing is concluded.
     """
-    if order is Order.TEXT or not isinstance(constant, (bool, int, float, Decimal)):
+    if order is Order.TEXT or not isinstance(constant, (int, float, Decimal)):
         return None
-    if order is Order.DOUBLE:
-        return _around_double(constant)
+    return _around_double(constant) if order is Order.DOUBLE else _around_integer(constant)
+
+
+def _around_integer(constant: Any) -> tuple[int, int] | None:
     if isinstance(constant, int):
-        return min(max(int(constant), LEAST), MOST), max(min(int(constant), MOST), LEAST)
+        whole = int(constant)
+        return (whole, whole) if LEAST <= whole <= MOST else None
     if not math.isfinite(constant) or abs(constant) >= _EXACT:
         return None
     return math.floor(constant), math.ceil(constant)
 
 
-def _around_double(constant: float | Decimal) -> tuple[int, int] | None:
+def _around_double(constant: Any) -> tuple[int, int] | None:
     value = float(constant)
     if not math.isnan(value) and value != constant:
         return None

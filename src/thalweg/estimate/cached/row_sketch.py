@@ -85,7 +85,7 @@ class RowSketch:
                 found = _and(found, allowed[self._field("code", column)])
         for column, allowed in keys.items():
             bits = self.widths.keys[column]
-            within = allowed.reshape(1 << bits, -1).any(axis=1)
+            within: Array = np.any(allowed.reshape(1 << bits, -1), axis=1)
             found = _and(found, within[self.buckets(column)])
         return found
 
@@ -104,7 +104,8 @@ class RowSketch:
         """Which entries have NULL in this join column; None if the column has none."""
         if column not in self.widths.nullable:
             return None
-        return self._field("null", column) == 1
+        found: Array = self._field("null", column) == 1
+        return found
 
     def _field(self, kind: str, column: str) -> Array:
         found, _ = self.widths.places()

@@ -94,7 +94,7 @@ class ValueCodes:
             edges = np.array([bisect_left(column.texts, e) for e in self.edges], np.int64)
         codes = np.searchsorted(edges, column.ranks)
         codes[column.null] = len(self.edges)
-        return np.minimum(codes, self.size - 1)  # type: ignore[no-any-return]
+        return np.minimum(codes, self.size - 1)
 
     @property
     def size(self) -> int:
@@ -176,11 +176,11 @@ class ValueCodes:
         return ordered_values.most_until(self.order, high)
 
     def _ranks_between(self, first: int, last: int) -> tuple[int, int]:
-        if not len(self.edges) or first > last or last < self.least:  # type: ignore[operator]
+        if not len(self.edges) or first > last or last < int(self.least or 0):
             return 0, 0
-        start = int(np.searchsorted(self.edges, first))  # type: ignore[arg-type]
-        stop = int(np.searchsorted(self.edges, last)) + 1  # type: ignore[arg-type]
-        return start, max(min(stop, len(self.edges)), start)
+        start = int(np.searchsorted(self.edges, first))
+        stop = int(np.searchsorted(self.edges, last)) + 1
+        return self._without_end(start, stop, last)
 
     def _texts_between(
         self, low: str | None, high: str | None, open_low: bool, open_high: bool
@@ -191,7 +191,19 @@ class ValueCodes:
         start = 0
         if low is not None:
             start = bisect_right(edges, low) if open_low else bisect_left(edges, low)
-        stop = len(edges) if high is None else min(bisect_left(edges, high) + 1, len(edges))
+        if high is None:
+            return start, max(len(edges), start)
+        stop = bisect_left(edges, high) + 1
+        return self._without_end(start, stop, high, open_high)
+
+    def _without_end(
+        self, start: int, stop: int, last: Any, is_open: bool = False
+    ) -> tuple[int, int]:
+        """Without the last code if its only value, which then has all its rows, is too high."""
+        stop = min(stop, len(self.edges))
+        if stop > start and self.most[stop - 1] == self.rows[stop - 1]:
+            edge: Any = self.edges[stop - 1]
+            stop -= bool(edge > last or (is_open and edge == last))
         return start, max(stop, start)
 
 
@@ -214,11 +226,11 @@ def _ends(counts: Array, codes: int) -> Array:
     before = np.cumsum(rest) - rest
     run = before * shares // max(int(rest.sum()), 1)
     changes = (run[1:] != run[:-1]) | alone[1:] | alone[:-1]
-    return np.append(np.flatnonzero(changes), len(counts) - 1)  # type: ignore[no-any-return]
+    return np.append(np.flatnonzero(changes), len(counts) - 1)
 
 
 def _alone(counts: Array, codes: int) -> Array:
-    alone = counts * codes >= counts.sum()
+    alone: Array = counts * codes >= counts.sum()
     allowed = max((codes - 1) // 3, 0)
     if alone.sum() > allowed:
         alone = np.zeros(len(counts), np.bool_)
