@@ -34,17 +34,17 @@ class CodeWish:
 
 @dataclass(frozen=True, slots=True)
 class KeyWish:
-    """A join column: a key is mixed up with the others of its bucket, so many on average."""
+    """A join column: a key is mixed up with so many others of its bucket, on average."""
 
     domain: int
     limit: int
 
     @property
     def most_bits(self) -> int:
-        return self.limit if self.domain > 1 else 0
+        return self.limit
 
     def error(self, bits: int) -> float:
-        return (self.domain - 1) / 2.0**bits
+        return self.domain / 2.0**bits
 
 
 def share_bits(wishes: Sequence[Wish], bits: int) -> list[int]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, islice
 
 from thalweg.estimate.cached import join_trees
 from thalweg.estimate.cached.filtered_input import Bits, FilteredInput
@@ -16,7 +16,7 @@ from thalweg.estimate.cached.tree_bound import Sent, TreeBound
 from thalweg.estimate.figure import UNKNOWN, Figure, Kind
 from thalweg.estimate.join_query import JoinInput, JoinQuery
 
-MOST_SUBJOINS = 512
+MOST_SUBJOINS = 256
 """Beyond so many connected sub-joins, the smaller ones and the whole are bounded."""
 _EXACT = 2.0**53
 _ROUNDING = 1.0 + 1e-9
@@ -58,15 +58,27 @@ def cached_bound(query: JoinQuery, statistics: Mapping[str, TableStatistics]) ->
     residual ones: a join has at most as many rows with a condition as without it. Of several
     valid bounds the least is taken.
     """
-    search = _Search(_inputs(query, statistics), len(query.inputs))
+    search = _Search(_inputs(query, statistics))
     every = tuple(range(len(query.inputs)))
-    wanted = [*search.connected(every), every]
     found = []
-    for subset in wanted:
+    for subset in [*_connected(query), every]:
         value, formula = search.bound(subset)
         sources = tuple(query.inputs[i].alias for i in subset)
         found.append(SubJoinBound(sources, _figure(value), formula))
     return CachedBound(tuple(found))
+
+
+Subset = tuple[int, ...]
+
+
+def _connected(query: JoinQuery) -> Iterator[Subset]:
+    """The connected proper subsets of two inputs and more, smaller ones first."""
+    attributes = {i: frozenset(r.attributes) for i, r in enumerate(query.inputs)}
+    subsets = (c for n in range(2, len(attributes)) for c in combinations(attributes, n))
+    return islice(
+        (s for s in subsets if join_trees.is_connected({i: attributes[i] for i in s})),
+        MOST_SUBJOINS,
+    )
 
 
 def _first(bits: list[int]) -> int:
@@ -110,33 +122,13 @@ def _alike(
     return {i: k.name for i, k in found.items() if k.family == family}
 
 
-Subset = tuple[int, ...]
-
-
 @dataclass(frozen=True)
 class _Search:
     """Bounds of sub-joins, each made once."""
 
     inputs: Mapping[int, FilteredInput]
-    size: int
     _found: dict[Subset, tuple[float | None, str]] = field(default_factory=dict)
     _sent: Sent = field(default_factory=dict)
-
-    def attributes(self, subset: Subset) -> dict[int, frozenset[str]]:
-        return {i: frozenset(self.inputs[i].columns) for i in subset if i in self.inputs}
-
-    def connected(self, every: Subset) -> Iterator[Subset]:
-        """The connected proper subsets of two inputs and more, smaller ones first."""
-        left = MOST_SUBJOINS
-        for size in range(2, len(every)):
-            for subset in combinations(every, size):
-                if left > 0 and self._is_connected(subset):
-                    left -= 1
-                    yield subset
-
-    def _is_connected(self, subset: Subset) -> bool:
-        known = self.attributes(subset)
-        return len(known) == len(subset) and join_trees.is_connected(known)
 
     def bound(self, subset: Subset) -> tuple[float | None, str]:
         if subset not in self._found:
@@ -144,17 +136,28 @@ class _Search:
         return self._found[subset]
 
     def _bound(self, subset: Subset) -> tuple[float | None, str]:
-        missing = [i for i in subset if i not in self.inputs]
-        if missing:
+        if any(i not in self.inputs for i in subset):
             return None, "no statistics of all inputs: run ANALYZE"
         if len(subset) == 1:
             source = self.inputs[subset[0]]
             return source.total, f"rows of {source.alias} that may satisfy its conditions"
-        candidates: list[tuple[float | None, str]] = []
-        for tree in join_trees.trees(self.attributes(subset)):
+        parts = join_trees.components(self._attributes(subset))
+        return self._connected_bound(subset) if len(parts) == 1 else self._product(parts)
+
+    def _attributes(self, subset: Subset) -> dict[int, frozenset[str]]:
+        return {i: frozenset(self.inputs[i].columns) for i in subset}
+
+    def _product(self, parts: Sequence[Subset]) -> tuple[float, str]:
+        """Nothing is known that relates the parts."""
+        found = [self.bound(p) for p in parts]
+        value = math.prod(v for v, _ in found if v is not None)
+        return value, " times ".join(f"({text})" for _, text in found)
+
+    def _connected_bound(self, subset: Subset) -> tuple[float, str]:
+        candidates = list(self._parts(subset))
+        for tree in join_trees.trees(self._attributes(subset)):
             candidates += self._along(subset, tree)
-        candidates += self._parts(subset)
-        return min(candidates, key=lambda c: math.inf if c[0] is None else c[0])
+        return min(candidates, key=lambda c: c[0])
 
     def _along(self, subset: Subset, tree: Tree) -> Iterator[tuple[float, str]]:
         for level in self._levels(subset):
@@ -188,26 +191,19 @@ class _Search:
         bits = {a: min(one.row_bits(a) or 0, other.row_bits(a) or 0) for a in names}
         return tuple((a, min(level[a], bits[a])) for a in names)
 
-    def _parts(self, subset: Subset) -> Iterator[tuple[float | None, str]]:
-        """One input less, times its largest degree: rows of it that share the key of one result
-        of the others. Without a shared attribute, times its rows."""
-        if len(subset) == 2 and self._is_connected(subset):
-            return
-        for i in subset:
-            rest = tuple(j for j in subset if j != i)
-            names = [a for a in self.inputs[i].columns if self._has(rest, a)]
-            if not names and self._is_connected(subset):
-                continue
+    def _parts(self, subset: Subset) -> Iterator[tuple[float, str]]:
+        """One input less, times its largest degree: so many of its rows share the key of one
+        result of the others."""
+        for i in subset if len(subset) > 2 else ():
             source = self.inputs[i]
-            if names and not self._is_connected(rest):
-                continue
-            most = min((source.degree(a) for a in names), default=source.total)
-            value, formula = self.bound(rest)
-            if value is not None:
+            rest = tuple(j for j in subset if j != i)
+            others = self._attributes(rest)
+            if len(join_trees.components(others)) == 1:
+                names = frozenset(source.columns) & frozenset().union(*others.values())
+                most = min(source.degree(a) for a in names)
+                value, formula = self.bound(rest)
+                assert value is not None
                 yield value * most, f"{formula}, times {int(most):,} of {source.alias}"
-
-    def _has(self, subset: Subset, attribute: str) -> bool:
-        return any(attribute in self.inputs[j].columns for j in subset)
 
     def _text(self, edge: Edge, over: Bits) -> str:
         names = ", ".join(f"{a} (2^{b} buckets)" for a, b in over)

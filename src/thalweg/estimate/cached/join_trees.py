@@ -41,9 +41,22 @@ def trees(attributes: Mapping[int, frozenset[str]]) -> list[Tree]:
     return sorted(found)
 
 
+def components(attributes: Mapping[int, frozenset[str]]) -> list[tuple[int, ...]]:
+    """The inputs that attributes connect with each other."""
+    group = {i: i for i in attributes}
+    for one, other in combinations(attributes, 2):
+        if shared(attributes, (one, other)):
+            group = _united(group, one, other)
+    return [tuple(i for i in group if group[i] == g) for g in dict.fromkeys(group.values())]
+
+
 def is_connected(attributes: Mapping[int, frozenset[str]]) -> bool:
-    edges = [e for e in combinations(sorted(attributes), 2) if shared(attributes, e)]
-    return _spanning(edges, attributes) is not None
+    return len(components(attributes)) == 1
+
+
+def _united(group: dict[int, int], one: int, other: int) -> dict[int, int]:
+    old, new = group[other], group[one]
+    return {i: new if g == old else g for i, g in group.items()}
 
 
 def _spanning(edges: Sequence[Edge], attributes: Mapping[int, frozenset[str]]) -> Tree | None:
@@ -52,8 +65,7 @@ def _spanning(edges: Sequence[Edge], attributes: Mapping[int, frozenset[str]]) -
     found = []
     for one, other in edges:
         if group[one] != group[other]:
-            old, new = group[other], group[one]
-            group = {i: new if g == old else g for i, g in group.items()}
+            group = _united(group, one, other)
             found.append((one, other))
     return tuple(sorted(found)) if len(found) == len(attributes) - 1 else None
 

@@ -131,8 +131,7 @@ class _Source:
     @property
     def prefix(self) -> int:
         """The most bits to sort by: about four to eight rows for each number of `starts`."""
-        few = self.lead is None or self.lead.column.domain <= 1
-        return 0 if few else min(max(self.length.bit_length() - 3, 0), MOST_BITS)
+        return 0 if self.lead is None else min(max(self.length.bit_length() - 3, 0), MOST_BITS)
 
     @property
     def wishes(self) -> list[Wish]:
