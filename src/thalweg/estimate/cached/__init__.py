@@ -1,0 +1,1 @@
+"""Guaranteed bounds of join sizes from statistics of the tables, without reading their rows."""
