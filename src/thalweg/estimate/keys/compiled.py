@@ -77,27 +77,6 @@ def runs_per_cell(keys, cells, order, largest, squares):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True)
-def count_keyed(keys, cells, table_keys, table_cells, table_counts):  # type: ignore[no-untyped-def]
-    """Rows counted per (key, cell) in an open-addressed table of a power of two of slots, empty
-    where its count is 0; how many slots are taken afterwards."""
-    mask = np.uint64(table_keys.size - 1)
-    taken = 0
-    for i in range(keys.size):
-        slot = (keys[i] ^ (np.uint64(cells[i]) * np.uint64(0x9E3779B97F4A7C15))) & mask
-        while table_counts[np.int64(slot)] and (
-            table_keys[np.int64(slot)] != keys[i] or table_cells[np.int64(slot)] != cells[i]
-        ):
-            slot = (slot + np.uint64(1)) & mask
-        at = np.int64(slot)
-        if not table_counts[at]:
-            table_keys[at] = keys[i]
-            table_cells[at] = cells[i]
-            taken += 1
-        table_counts[at] += 1
-    return taken
-
-
-@njit(cache=True, nogil=True)
 def add_counters(keys, cells, counters, shift, sign):  # type: ignore[no-untyped-def]
     """Count-min: each row adds its sign to one counter of its cell in each of the sketch's rows.
 
