@@ -15,6 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from thalweg.config import Config
 from thalweg.errors import ConfigError
+from thalweg.estimate.bounds import Bounds
+from thalweg.estimate.fresh import BUCKETS
 from thalweg.fluent.streams import Stream, named
 from thalweg.plan.catalog import StreamDef, TableDef
 from thalweg.runtime.epoch.listeners import Listener, Listeners
@@ -23,6 +25,7 @@ from thalweg.runtime.session.query_commands import QueryCommands
 from thalweg.runtime.session.session import Callback, Query, Session
 from thalweg.runtime.session.sweep import over_kept_rows
 from thalweg.runtime.settings import Settings
+from thalweg.runtime.sizes.join_sizes import STATISTICS_BYTES
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.sources.python_arguments import Duration
 from thalweg.runtime.state.clock import wall_clock
@@ -236,6 +239,20 @@ class Engine(AbstractContextManager["Engine"]):
         """Whether queries keep the rows of [ROWS n] and sessions once for all of them, or each for
         itself, from the next epoch on. No row depends on it."""
         self.session.share_windows(on)
+
+    def analyze(self, *names: str, limit_bytes: int = STATISTICS_BYTES) -> None:
+        """Make statistics of tables and of what is kept of streams, each of at most so many bytes,
+        for bounds that read no row (`basis = "cached"`)."""
+        self.core.sizes.analyze(*names, limit_bytes=limit_bytes)
+
+    def bound(
+        self, sql: str, basis: str = "fresh", buckets: int = BUCKETS, degrees: str = "exact"
+    ) -> Bounds:
+        """How large the join of a SELECT is at most: guaranteed, or exact where that can be had.
+        `.rows` is the whole, `.table` has each connected part; `fresh` reads the rows that live
+        now, `cached` only what `analyze` has kept. Degrees are `exact`, `cm_safe`, `mg_safe`,
+        `mg_raw` (an estimate) or `sum_of_max`."""
+        return self.session.bound(sql, basis, buckets, degrees)
 
     def rejects(self, stream: str) -> pa.Table:
         """Rows of a stream that were refused, with the reason."""

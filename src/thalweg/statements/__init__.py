@@ -10,6 +10,7 @@ from functools import partial
 
 from thalweg.lang.parsing.parser import parse_each
 from thalweg.statements.alter_query import ALTER_QUERY, AlterQuery
+from thalweg.statements.analyze import ANALYZE, Analyze
 from thalweg.statements.create_alert import CREATE_ALERT, CreateAlert
 from thalweg.statements.create_query import CREATE_QUERY, SELECT, CreateQuery, SelectStatement
 from thalweg.statements.create_stream import CREATE_STREAM, CreateStream
@@ -26,6 +27,7 @@ from thalweg.statements.show import SHOW, Show
 __all__ = [
     "LANGUAGE",
     "AlterQuery",
+    "Analyze",
     "CreateAlert",
     "CreateQuery",
     "CreateStream",
@@ -58,6 +60,7 @@ LANGUAGE = Language(
         RESUME,
         DROP,
         REFRESH,
+        ANALYZE,
         INVOKE,
         SHOW,
         EXPLAIN,

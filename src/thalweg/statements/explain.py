@@ -1,4 +1,5 @@
-"""EXPLAIN [ADAPT] of a query by name or text: its plan, and what was learned while it ran."""
+"""EXPLAIN of a query by name or text: its plan; with ADAPT what was learned while it ran, with
+BOUND how large its join can be, with ANALYZE that beside an estimate and a measurement."""
 
 from __future__ import annotations
 
@@ -35,6 +36,11 @@ class Explain:
                 "EXPLAIN ADAPT tells what a query has learned while it ran",
                 remedy="register it, and give its name",
             )
+        text = inner if isinstance(inner, str) else inner.text
+        if self.mode == "BOUND":
+            return on.explain_bound(text)
+        if self.mode == "ANALYZE":
+            return on.explain_sizes(text)
         if self.mode is not None:
             raise NotAvailableYet(
                 f"EXPLAIN {self.mode} is not available yet",
@@ -56,5 +62,8 @@ def parse_explain(c: Cursor, at: int) -> Explain:
 
 
 EXPLAIN = StatementKind(
-    ("EXPLAIN",), "EXPLAIN [ADAPT] (query | select)", parse_explain, ("EXPLAIN SELECT k FROM s",)
+    ("EXPLAIN",),
+    "EXPLAIN [ADAPT | BOUND | ANALYZE] (query | select)",
+    parse_explain,
+    ("EXPLAIN SELECT k FROM s", "EXPLAIN BOUND SELECT a.k FROM s a, s b WHERE a.k = b.k"),
 )

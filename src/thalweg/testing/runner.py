@@ -18,6 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.adapt.adaptation import Adaptation
+from thalweg.estimate.bounds import Bounds
+from thalweg.estimate.fresh import BUCKETS
 from thalweg.features import LANGUAGE
 from thalweg.fluent.streams import Stream, named
 from thalweg.instants import instant_of
@@ -30,6 +32,7 @@ from thalweg.runtime.session.session import Callback, Query, Session
 from thalweg.runtime.session.sweep import over_kept_rows
 from thalweg.runtime.session.sweep_parameters import Row
 from thalweg.runtime.settings import Settings
+from thalweg.runtime.sizes.join_sizes import STATISTICS_BYTES
 from thalweg.runtime.sources.given_rows import arrow_table, as_records
 from thalweg.runtime.sources.malformed_records import Records
 from thalweg.runtime.sources.pack_rows import IngestPlan, ingest_table
@@ -181,6 +184,20 @@ class Runner:
             plan = IngestPlan(definition, (), self.clock, f"sweep/{name}-", 0)
             arrived[name] = ingest_table(plan, table, self.storage).packs
         return over_kept_rows(self.core, sql, parameters, arrived)
+
+    def analyze(self, *names: str, limit_bytes: int = STATISTICS_BYTES) -> None:
+        """Make statistics of tables and of what is kept of streams, each of at most so many bytes,
+        for bounds that read no row (`basis = "cached"`)."""
+        self.core.sizes.analyze(*names, limit_bytes=limit_bytes)
+
+    def bound(
+        self, sql: str, basis: str = "fresh", buckets: int = BUCKETS, degrees: str = "exact"
+    ) -> Bounds:
+        """How large the join of a SELECT is at most: guaranteed, or exact where that can be had.
+        `.rows` is the whole, `.table` has each connected part; `fresh` reads the rows that live
+        now, `cached` only what `analyze` has kept. Degrees are `exact`, `cm_safe`, `mg_safe`,
+        `mg_raw` (an estimate) or `sum_of_max`."""
+        return self.session.bound(sql, basis, buckets, degrees)
 
     def rejects(self, stream: str) -> pa.Table:
         return self.session.rejects(stream)

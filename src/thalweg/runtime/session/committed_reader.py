@@ -17,6 +17,8 @@ from thalweg.runtime.session.committed_queries import CommittedQueries
 from thalweg.runtime.session.explainer import Explainer
 from thalweg.runtime.session.reading import StateReading
 from thalweg.runtime.sharing.filter_cohorts import load_members
+from thalweg.runtime.sizes.join_sizes import JoinSizes
+from thalweg.runtime.sizes.living_rows import LivingRows
 from thalweg.runtime.sources.python_arguments import arrow_fields
 from thalweg.runtime.state.definitions import Definitions
 from thalweg.runtime.state.engine_state import EngineState
@@ -56,7 +58,14 @@ class CommittedReader:
         )
         explainer = Explainer(planner, self.queries, Adaptation(), lambda: ())
         self.reading = StateReading(
-            state, self.queries, definitions, self.coverage, explainer, self._invocations, language
+            state,
+            self.queries,
+            definitions,
+            self.coverage,
+            explainer,
+            self._invocations,
+            language,
+            JoinSizes(planner, LivingRows(catalog, state, storage, {}), {}),
         )
 
     def results(self, name: str) -> pa.Table:

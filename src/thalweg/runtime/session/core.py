@@ -55,6 +55,8 @@ from thalweg.runtime.sharing.filter_cohorts import FilterCohorts
 from thalweg.runtime.sharing.placement import Placement
 from thalweg.runtime.sharing.window_stores import WindowStores
 from thalweg.runtime.sinks.factory import ProcessSinks, SinkFactory
+from thalweg.runtime.sizes.join_sizes import JoinSizes
+from thalweg.runtime.sizes.living_rows import LivingRows
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.state.committer import Committer
 from thalweg.runtime.state.definitions import Definitions
@@ -220,9 +222,11 @@ class EngineCore:
         self.explainer = Explainer(
             planner, self.lookup, self.adaptation, lambda: self.frontiers.idle
         )
+        living = LivingRows(self.catalog, state, self.storage, self.functions.code)
+        self.sizes = JoinSizes(planner, living, self.functions.code)
         self.reading = StateReading(
             state, self.lookup, self.definitions, self.coverage, self.explainer, self.invocations,
-            self.language,
+            self.language, self.sizes,
         )  # fmt: skip
         self.stats = QueryStats(self.storage, state, self.lookup, self.results, self.adaptation)
         self.registration = Registration(
@@ -262,6 +266,7 @@ class EngineCore:
             streams,
             where,
             self.definitions,
+            self.sizes,
             self.settings.default_idle,
         )
 

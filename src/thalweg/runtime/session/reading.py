@@ -14,6 +14,7 @@ from thalweg.runtime.invoke.invocations import Invocations
 from thalweg.runtime.invoke.query_coverage import QueryCoverage
 from thalweg.runtime.results.lookup import QueryLookup
 from thalweg.runtime.session.explainer import Explainer
+from thalweg.runtime.sizes.join_sizes import JoinSizes
 from thalweg.runtime.state.definitions import Definitions
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.failures import QUERY, STREAM
@@ -37,6 +38,7 @@ class StateReading:
         explainer: Explainer,
         invocations: Invocations,
         language: Language,
+        sizes: JoinSizes,
     ) -> None:
         self._state = state
         self._queries = queries
@@ -45,6 +47,7 @@ class StateReading:
         self._explainer = explainer
         self._invocations = invocations
         self._language = language
+        self._sizes = sizes
 
     def listed(self, plural: str) -> Rows:
         kind = next(k for k in self._language.objects if k.plural == plural)
@@ -109,6 +112,18 @@ class StateReading:
 
     def explain_adaptation(self, query: str) -> str:
         return self._explainer.adaptation(query)
+
+    def explain_bound(self, text: str) -> str:
+        return str(self._sizes.bound(self._text_of(text)))
+
+    def explain_sizes(self, text: str) -> str:
+        return str(self._sizes.compare(self._text_of(text)))
+
+    def _text_of(self, query: str) -> str:
+        """The SELECT of a registered query, or the text itself."""
+        with contextlib.suppress(UnknownName):
+            return self._queries.text(self._queries.find(query))
+        return query
 
     def invoke(self, query: str, at: int | None) -> pa.Table:
         return self._invocations.invoke(query, at)

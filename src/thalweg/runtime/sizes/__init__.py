@@ -1,0 +1,1 @@
+"""Sizes of joins: over the rows that live, from statistics, and as measured."""

@@ -1,0 +1,161 @@
+"""How large the join of a SELECT is: bounded from living rows or from statistics, and beside that
+estimated and measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from thalweg.errors import ConfigError, UnknownName, did_you_mean
+from thalweg.estimate.baselines.containment import containment
+from thalweg.estimate.bounds import Bounds, SubJoin
+from thalweg.estimate.cached.cached_bound import cached_bound
+from thalweg.estimate.cached.statistics_cache import StatisticsCache
+from thalweg.estimate.cached.table_statistics import TableStatistics
+from thalweg.estimate.explosion import advice
+from thalweg.estimate.figure import UNKNOWN, Figure, Kind
+from thalweg.estimate.fresh import BUCKETS, fresh_bound_of_select
+from thalweg.estimate.from_select import SelectedJoins, joins_of
+from thalweg.estimate.hypergraph import Hypergraph
+from thalweg.estimate.join_query import JoinInput, JoinQuery
+from thalweg.estimate.join_rows import JoinRows
+from thalweg.estimate.keys.keyed_table import KeyedTable
+from thalweg.exec.expressions.evaluate import UserFunction
+from thalweg.plan.catalog import StreamDef, TableDef
+from thalweg.plan.logical import Node, Scan
+from thalweg.runtime.planner import Planner
+from thalweg.runtime.sizes.living_rows import LivingRows, scan_of
+from thalweg.runtime.sizes.measured_joins import MeasuredJoins
+from thalweg.runtime.sizes.side_by_side import Compared, SideBySide
+
+BASES = ("fresh", "cached")
+STATISTICS_BYTES = 1 << 20
+"""What the statistics of a table take at most, unless ANALYZE says otherwise."""
+ALL_STATISTICS_BYTES = 64 << 20
+MOST_MADE = 20_000_000
+"""A sub-join of more rows is not made to be measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The joins of a SELECT, and where the rows of each input come from, as of one frontier."""
+
+    selected: SelectedJoins
+    frontier: int
+    rows: LivingRows
+
+    def of(self, one: JoinInput) -> KeyedTable:
+        return self.rows.of(self.selected.sources[one.alias], self.frontier)
+
+
+class JoinSizes:
+    """Answers about the names of one catalog."""
+
+    def __init__(
+        self, planner: Planner, rows: LivingRows, functions: Mapping[str, UserFunction]
+    ) -> None:
+        self._planner = planner
+        self._rows = rows
+        self._functions = functions
+        self._statistics = StatisticsCache(ALL_STATISTICS_BYTES)
+
+    def bound(
+        self, sql: str, basis: str = "fresh", buckets: int = BUCKETS, degrees: str = "exact"
+    ) -> Bounds:
+        """The size of a SELECT's join, and of every connected part of it. `fresh` reads the rows
+        that live now, `cached` only what ANALYZE has kept; without that it is unknown."""
+        if basis not in BASES:
+            raise ConfigError(f"no basis {basis}", remedy=f"use one of {', '.join(BASES)}")
+        return self.bound_of(self._planner.relation(sql).root, basis, buckets, degrees)
+
+    def bound_of(
+        self, root: Node, basis: str = "fresh", buckets: int = BUCKETS, degrees: str = "exact"
+    ) -> Bounds:
+        """The same for a query that is bound."""
+        asked = self._asked(root)
+        if basis == "cached":
+            return self._cached(asked.selected)
+        return fresh_bound_of_select(asked.selected, asked.of, buckets, degrees, self._functions)
+
+    def compare(self, sql: str) -> SideBySide:
+        """Bound, estimate and measurement of every connected part of a SELECT's join. The bound is
+        from statistics where all inputs have them, else from the rows."""
+        asked = self._asked(self._planner.relation(sql).root)
+        query = asked.selected.joins[0]
+        known = all(self._known(r.relation) is not None for r in query.inputs)
+        whole = SelectedJoins((query,), asked.selected.sources)
+        bounds = self._cached(whole) if known else fresh_bound_of_select(whole, asked.of)
+        scans = {a: scan_of(s) for a, s in asked.selected.sources.items()}
+        tables = {r.alias: asked.of(r).table for r in query.inputs}
+        measured = MeasuredJoins(query, scans, tables, self._functions)
+        rows = JoinRows.of(query, asked.of, self._functions)
+        return SideBySide(tuple(self._compared(s, rows, measured) for s in bounds.subjoins), bounds)
+
+    def _compared(self, one: SubJoin, rows: JoinRows, measured: MeasuredJoins) -> Compared:
+        inputs = sum(1 << rows.graph.names.index(name) for name in one.sources)
+        estimate = containment(rows, inputs)
+        seen = UNKNOWN
+        if one.figure.rows is not None and one.figure.rows <= MOST_MADE:
+            seen = Figure.of(measured.count(one.sources), Kind.MEASUREMENT)
+        return Compared(one.sources, one.figure, estimate, seen)
+
+    # -- statistics --------------------------------------------------------------------------
+
+    def analyze(self, *names: str, limit_bytes: int = STATISTICS_BYTES) -> None:
+        """Make statistics of tables, and of what is kept of streams."""
+        if not names:
+            raise ConfigError("nothing to analyze", remedy="name a table or a stream, or several")
+        for name in names:
+            scan = self._scan(name)
+            table = self._rows.of(scan, self._rows.frontier([scan])).table
+            version = self._rows.version(scan)
+            found = TableStatistics.build(table, None, None, limit_bytes, version)
+            if not self._statistics.put(scan.relation, found):
+                raise ConfigError(
+                    f"statistics of {name} would take {found.nbytes:,} bytes",
+                    remedy=f"allow at most {ALL_STATISTICS_BYTES:,}",
+                )
+
+    def _scan(self, name: str) -> Scan:
+        found = self._planner.catalog.relation(name)
+        if not isinstance(found, (TableDef, StreamDef)):
+            known = [*self._planner.catalog.tables, *self._planner.catalog.streams]
+            raise UnknownName(f"unknown table {name}", remedy=did_you_mean(name, known))
+        fields = tuple(replace(f, name=f"{found.name}.{f.name}") for f in found.fields)
+        return Scan(found.name, found.name, fields, isinstance(found, TableDef))
+
+    def _known(self, relation: str) -> TableStatistics | None:
+        return self._statistics.get(relation, self._rows.version(self._scan(relation)))
+
+    def _cached(self, selected: SelectedJoins) -> Bounds:
+        found = [self._cached_join(one) for one in selected.joins]
+        if len(found) == 1:
+            return found[0]
+        counts = [one.rows for one in found]
+        total = UNKNOWN
+        if None not in counts:
+            total = Figure.of(sum(c for c in counts if c is not None), Kind.BOUND)
+        formula = " + ".join(one.whole.formula for one in found)
+        whole = replace(found[0].whole, figure=total, formula=formula)
+        return replace(found[0], subjoins=(*found[0].subjoins[:-1], whole))
+
+    def _cached_join(self, query: JoinQuery) -> Bounds:
+        names = dict.fromkeys(r.relation for r in query.inputs)
+        known = {name: self._known(name) for name in names}
+        statistics = {name: s for name, s in known.items() if s is not None}
+        subjoins = [
+            SubJoin(s.sources, s.figure, "sketched", s.formula)
+            for s in cached_bound(query, statistics).sub_joins
+        ]
+        missing = [name for name, s in known.items() if s is None]
+        if missing:
+            told = f"{', '.join(missing)}: no statistics of the rows as they are; run ANALYZE TABLE"
+            return Bounds(tuple(subjoins), "cached", told)
+        sizes = {r.alias: statistics[r.relation].rows for r in query.inputs}
+        graph = Hypergraph.of(query)
+        keys = {a: graph.named(h) for a, h in graph.holders.items()}
+        return Bounds(tuple(subjoins), "cached", advice(subjoins, sizes, keys))
+
+    def _asked(self, root: Node) -> _Asked:
+        selected = joins_of(root)
+        return _Asked(selected, self._rows.frontier(selected.sources.values()), self._rows)

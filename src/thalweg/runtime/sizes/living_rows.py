@@ -1,0 +1,146 @@
+"""The rows that live in tables and windows at the present frontier, as INVOKE would count them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+
+import numpy as np
+import pyarrow as pa
+from cachetools import LRUCache
+
+from thalweg.columns.sort_codes import numbered_rows
+from thalweg.columns.vector import arrow_vector
+from thalweg.estimate.keys.keyed_table import KeyedTable
+from thalweg.exec.evaluate_once import EvaluateOnce
+from thalweg.exec.expressions.evaluate import UserFunction
+from thalweg.exec.leaves.versioned_table import SINCE, UNTIL
+from thalweg.exec.relations.emit import SIGN
+from thalweg.instants import AFTER_TIME
+from thalweg.plan.bound_query import BoundQuery, QueryOptions
+from thalweg.plan.catalog import Catalog
+from thalweg.plan.logical import Emit, EmitKind, Node, Scan, Window
+from thalweg.plan.planner import plan_query
+from thalweg.plan.types import to_arrow
+from thalweg.runtime.state.engine_state import EngineState
+from thalweg.store import native
+from thalweg.store.pack_cache import PackCache
+from thalweg.store.packs import TIME, PackMeta
+from thalweg.store.storage import Storage
+from thalweg.windows.protocol import TimeWindow
+
+MOST_ROWS = 8_000_000
+"""Rows of sources whose hashed keys are remembered."""
+
+
+class LivingRows:
+    """Reads the content of tables and windows; of a source that has not changed since, the hashes
+    of its keys are remembered."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        state: EngineState,
+        storage: Storage,
+        functions: Mapping[str, UserFunction],
+    ) -> None:
+        self._catalog = catalog
+        self._state = state
+        self._storage = storage
+        self._functions = functions
+        self._known: LRUCache[tuple[object, ...], KeyedTable] = LRUCache(
+            MOST_ROWS, getsizeof=lambda t: max(len(t), 1)
+        )
+
+    def frontier(self, sources: Iterable[Node]) -> int:
+        """How far all streams among some sources have come: rows before it are there for good."""
+        streams = [s for s in map(scan_of, sources) if not s.is_table]
+        known = (self._state.streams.get(s.relation) for s in streams)
+        return min((-(2**62) if s is None else s.watermark for s in known), default=0)
+
+    def version(self, source: Node) -> str:
+        """Which rows a table or stream has: the same text for the same rows."""
+        scan = scan_of(source)
+        names = "\n".join(p.name for p in self._packs(scan)).encode()
+        return f"{blake2b(names, digest_size=8).hexdigest()} {self._kept_since(scan)}"
+
+    def of(self, source: Node, frontier: int) -> KeyedTable:
+        """The rows of a table, of a stream so far, or of a window just before the frontier."""
+        packs = tuple(self._packs(scan_of(source)))
+        since = 0 if scan_of(source).is_table else self._kept_since(scan_of(source))
+        instant = 0 if scan_of(source).is_table else frontier
+        key = (source, tuple(p.name for p in packs), since, instant)
+        if key not in self._known:
+            found = KeyedTable(self._read(source, packs, frontier))
+            if len(found) > MOST_ROWS:
+                return found
+            self._known[key] = found
+        return self._known[key]
+
+    def _packs(self, scan: Scan) -> Iterable[PackMeta]:
+        if scan.is_table:
+            return self._state.tables.get(scan.relation, ())
+        stream = self._state.streams.get(scan.relation)
+        return () if stream is None else stream.packs
+
+    def _kept_since(self, scan: Scan) -> int:
+        stream = self._state.streams.get(scan.relation)
+        return 0 if stream is None else stream.kept_since
+
+    def _read(self, source: Node, packs: tuple[PackMeta, ...], frontier: int) -> pa.Table:
+        scan = scan_of(source)
+        names = [f.name.split(".", 1)[1] for f in scan.fields]
+        if scan.is_table:
+            return _together(scan, [_current(self._storage.read_table(p.name)) for p in packs])
+        if isinstance(source, Window) and not isinstance(source.window, TimeWindow):
+            return self._ordered(source, packs, frontier)
+        low, high = self._kept_since(scan), frontier
+        if isinstance(source, Window) and isinstance(source.window, TimeWindow):
+            first, last = source.window.alive_at(frontier - 1)
+            low, high = max(low, first), min(last, high)
+        cache, found = PackCache(self._storage), []
+        for meta in packs:
+            if meta.max_ts >= low and meta.min_ts < high:
+                pack = cache.open(meta.name)
+                rows = native.rows_between(pack.ts, low, high)
+                found.append(pack.table.select(names).take(pa.array(np.arange(len(pack))[rows])))
+        return _together(scan, found)
+
+    def _ordered(self, source: Window, packs: tuple[PackMeta, ...], frontier: int) -> pa.Table:
+        """The content of a window over the order of a stream, by its changes up to the frontier."""
+        root = Emit(source, EmitKind.RELATION)
+        plan = plan_query(BoundQuery(root, QueryOptions(unbounded=True), ""), self._catalog)
+        start = min((p.min_ts for p in packs), default=0)
+        once = EvaluateOnce(PackCache(self._storage), self._functions, start)
+        changes = once.answer(plan, [packs], frontier)
+        scan = scan_of(source)
+        if changes is None:
+            return _together(scan, [])
+        content = changes.drop_columns([TIME, SIGN])
+        vectors = [arrow_vector(content, n) for n in content.column_names]
+        number, first = numbered_rows(vectors, content.num_rows)
+        times = np.bincount(number, changes.column(SIGN).to_numpy()).astype(np.int64)
+        rows = content.take(pa.array(np.repeat(first, np.maximum(times, 0))))
+        return rows.rename_columns([f.name.split(".", 1)[1] for f in scan.fields])
+
+
+def scan_of(source: Node) -> Scan:
+    found = source.input if isinstance(source, Window) else source
+    assert isinstance(found, Scan)
+    return found
+
+
+def _current(table: pa.Table) -> pa.Table:
+    """The newest version of a table."""
+    if UNTIL not in table.column_names:
+        return table
+    standing = np.flatnonzero(table.column(UNTIL).to_numpy() == AFTER_TIME)
+    return table.take(pa.array(standing)).drop_columns([SINCE, UNTIL])
+
+
+def _together(scan: Scan, tables: list[pa.Table]) -> pa.Table:
+    names = [f.name.split(".", 1)[1] for f in scan.fields]
+    if tables:
+        return pa.concat_tables([t.select(names) for t in tables]).combine_chunks()
+    types = [to_arrow(f.type) for f in scan.fields]
+    return pa.schema(list(zip(names, types, strict=True))).empty_table()
