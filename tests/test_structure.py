@@ -97,6 +97,7 @@ WINDOW_CHECKS = {
     "lang/binding/asof_join.py": (1, "ASOF joins need the age that only [RANGE] bounds"),
     "models/language/windows.py": (1, "functions of time have windows over time alone"),
     "runtime/lifecycle/coverage.py": (1, "only time windows say since when they are complete"),
+    "runtime/sizes/living_rows.py": (1, "rows within a time window are a range, others are run"),
     "runtime/lifecycle/window_reach.py": (1, "only windows over time reach back a time"),
 }
 RELATION_CHECKS = {

@@ -304,8 +304,6 @@ def test_later_clauses_are_refused_by_name(text: str) -> None:
 LATER_STATEMENTS = (
     "CREATE ALERT x AS SELECT * FROM s, r WITHIN 1 MINUTE WHEN s.a > 1",
     "EXPLAIN ESTIMATE SELECT a FROM s",
-    "EXPLAIN BOUND SELECT a FROM s",
-    "EXPLAIN ANALYZE q",
 )
 
 

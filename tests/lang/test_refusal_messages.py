@@ -263,7 +263,7 @@ def test_a_refusal_is_the_same_after_pickling() -> None:
     ("marked", "words"),
     [
         ("SHOW STREAMS; ^DROP QUERY nope", "unknown query nope"),
-        ("SHOW STREAMS; ^EXPLAIN ANALYZE nope", "not available yet"),
+        ("SHOW STREAMS; ^EXPLAIN ESTIMATE nope", "not available yet"),
         ("SHOW STREAMS; ^REFRESH TABLE companies", "needs an Engine"),
         ("SHOW STREAMS; ^CREATE VIEW trades AS SELECT sym FROM quotes", "already defined"),
         ("SHOW STREAMS; ^CREATE QUERY __q AS SELECT sym FROM quotes", "reserved"),

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from thalweg.config import Config
 from thalweg.errors import ConfigError
-from thalweg.estimate.bounds import Bounds
-from thalweg.estimate.fresh import BUCKETS
 from thalweg.fluent.streams import Stream, named
 from thalweg.plan.catalog import StreamDef, TableDef
 from thalweg.runtime.epoch.listeners import Listener, Listeners
 from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.session.query_commands import QueryCommands
 from thalweg.runtime.session.session import Callback, Query, Session
-from thalweg.runtime.session.sweep import over_kept_rows
+from thalweg.runtime.session.surface import Surface
+from thalweg.runtime.session.sweeps.sweep import over_kept_rows
 from thalweg.runtime.settings import Settings
-from thalweg.runtime.sizes.join_sizes import STATISTICS_BYTES
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.sources.python_arguments import Duration
 from thalweg.runtime.state.clock import wall_clock
@@ -42,7 +39,7 @@ from thalweg.spark.stream_inputs import StreamInputs
 from thalweg.spark.working_path import WorkingPath
 
 
-class Engine(AbstractContextManager["Engine"]):
+class Engine(Surface):
     """Runs continuous queries in one shared pipeline of micro-batches.
 
     Parameters
@@ -115,7 +112,7 @@ class Engine(AbstractContextManager["Engine"]):
         )  # fmt: skip
         self._inputs = StreamInputs(self.spark, self.core, ingest, log)
         follow = partial(followed_stream, self.spark, self.core, self.path)
-        self.session = Session(self.core, self._inputs, QueryCommands(follow))
+        super().__init__(Session(self.core, self._inputs, QueryCommands(follow)))
         self.queries: Mapping[str, Query] = self.session.queries
         self._listeners = Listeners()
         self._runs = EngineRuns(
@@ -204,10 +201,6 @@ class Engine(AbstractContextManager["Engine"]):
         """
         return self._inputs.table(name, df, at)
 
-    def function(self, name: str, function: Any, returns: Any = "BOOLEAN", **options: Any) -> None:
-        """Register a Python function for SQL; see `Functions.define`."""
-        self.core.functions.define(name, function, returns, **options)
-
     # -- queries -----------------------------------------------------------------------------
 
     def query(self, sql: str, name: str | None = None, callback: Callback | None = None) -> Query:
@@ -222,13 +215,6 @@ class Engine(AbstractContextManager["Engine"]):
         """The stream, table, view or query of this name, to build on in Python."""
         return named(self, name)
 
-    def sql(self, script: str) -> Any:
-        """Run statements; returns what the last one gives."""
-        return self.session.sql(script)
-
-    def explain(self, query: str | Query) -> str:
-        return self.session.explain(query)
-
     def sweep(self, sql: str, parameters: Sequence[Mapping[str, Any]] | pa.Table) -> pa.Table:
         """One query with many parameters over the rows that are kept of its streams (RETAIN):
         `:name` in its text stands for a constant, a duration or a bound. Returns what each emits,
@@ -239,24 +225,6 @@ class Engine(AbstractContextManager["Engine"]):
         """Whether queries keep the rows of [ROWS n] and sessions once for all of them, or each for
         itself, from the next epoch on. No row depends on it."""
         self.session.share_windows(on)
-
-    def analyze(self, *names: str, limit_bytes: int = STATISTICS_BYTES) -> None:
-        """Make statistics of tables and of what is kept of streams, each of at most so many bytes,
-        for bounds that read no row (`basis = "cached"`)."""
-        self.core.sizes.analyze(*names, limit_bytes=limit_bytes)
-
-    def bound(
-        self, sql: str, basis: str = "fresh", buckets: int = BUCKETS, degrees: str = "exact"
-    ) -> Bounds:
-        """How large the join of a SELECT is at most: guaranteed, or exact where that can be had.
-        `.rows` is the whole, `.table` has each connected part; `fresh` reads the rows that live
-        now, `cached` only what `analyze` has kept. Degrees are `exact`, `cm_safe`, `mg_safe`,
-        `mg_raw` (an estimate) or `sum_of_max`."""
-        return self.session.bound(sql, basis, buckets, degrees)
-
-    def rejects(self, stream: str) -> pa.Table:
-        """Rows of a stream that were refused, with the reason."""
-        return self.session.rejects(stream)
 
     # -- running -----------------------------------------------------------------------------
 
@@ -316,6 +284,9 @@ class Engine(AbstractContextManager["Engine"]):
                 self.spark.stop()
                 spark_log().unlink(missing_ok=True)
             self._home.remove_temporary()
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self,

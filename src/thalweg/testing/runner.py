@@ -18,8 +18,6 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.adapt.adaptation import Adaptation
-from thalweg.estimate.bounds import Bounds
-from thalweg.estimate.fresh import BUCKETS
 from thalweg.features import LANGUAGE
 from thalweg.fluent.streams import Stream, named
 from thalweg.instants import instant_of
@@ -29,10 +27,10 @@ from thalweg.runtime.epoch.frontiers import Close
 from thalweg.runtime.lifecycle.backfill import Pace
 from thalweg.runtime.session.core import EngineCore
 from thalweg.runtime.session.session import Callback, Query, Session
-from thalweg.runtime.session.sweep import over_kept_rows
-from thalweg.runtime.session.sweep_parameters import Row
+from thalweg.runtime.session.surface import Surface
+from thalweg.runtime.session.sweeps.parameters import Row
+from thalweg.runtime.session.sweeps.sweep import over_kept_rows
 from thalweg.runtime.settings import Settings
-from thalweg.runtime.sizes.join_sizes import STATISTICS_BYTES
 from thalweg.runtime.sources.given_rows import arrow_table, as_records
 from thalweg.runtime.sources.malformed_records import Records
 from thalweg.runtime.sources.pack_rows import IngestPlan, ingest_table
@@ -48,7 +46,7 @@ from thalweg.testing.local_executor import LocalExecutor
 from thalweg.testing.restless import restless_kinds
 
 
-class Runner:
+class Runner(Surface):
     """Continuous queries over Arrow tables, in process.
 
     Parameters
@@ -110,7 +108,7 @@ class Runner:
         """The clock reading (µs) of the last epoch."""
         manifest.check_format(self.storage)
         self.core = self._opened(Catalog())
-        self.session = Session(self.core)
+        super().__init__(Session(self.core))
 
     def _opened(self, catalog: Catalog) -> EngineCore:
         state = committed_state(self.storage)
@@ -166,15 +164,6 @@ class Runner:
         """The stream, table, view or query of this name, to build on in Python."""
         return named(self, name)
 
-    def sql(self, script: str) -> Any:
-        return self.session.sql(script)
-
-    def function(self, name: str, function: Any, returns: Any = "BOOLEAN", **options: Any) -> None:
-        self.core.functions.define(name, function, returns, **options)
-
-    def explain(self, query: str | Query) -> str:
-        return self.session.explain(query)
-
     def sweep(self, sql: str, parameters: Sequence[Row] | pa.Table) -> pa.Table:
         """One query with many parameters (`:name` in its text), over all rows that are kept and
         those that have not been fed yet: what each emits, with its parameters."""
@@ -184,23 +173,6 @@ class Runner:
             plan = IngestPlan(definition, (), self.clock, f"sweep/{name}-", 0)
             arrived[name] = ingest_table(plan, table, self.storage).packs
         return over_kept_rows(self.core, sql, parameters, arrived)
-
-    def analyze(self, *names: str, limit_bytes: int = STATISTICS_BYTES) -> None:
-        """Make statistics of tables and of what is kept of streams, each of at most so many bytes,
-        for bounds that read no row (`basis = "cached"`)."""
-        self.core.sizes.analyze(*names, limit_bytes=limit_bytes)
-
-    def bound(
-        self, sql: str, basis: str = "fresh", buckets: int = BUCKETS, degrees: str = "exact"
-    ) -> Bounds:
-        """How large the join of a SELECT is at most: guaranteed, or exact where that can be had.
-        `.rows` is the whole, `.table` has each connected part; `fresh` reads the rows that live
-        now, `cached` only what `analyze` has kept. Degrees are `exact`, `cm_safe`, `mg_safe`,
-        `mg_raw` (an estimate) or `sum_of_max`."""
-        return self.session.bound(sql, basis, buckets, degrees)
-
-    def rejects(self, stream: str) -> pa.Table:
-        return self.session.rejects(stream)
 
     @property
     def queries(self) -> Mapping[str, Query]:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.runtime.session.sweep_batches import Batch, Batches
+from thalweg.runtime.session.sweeps.batches import Batch, Batches
 from thalweg.testing.runner import Runner
 
 LINE = "MODEL (x = x + v*t) FOR 3 SECONDS"

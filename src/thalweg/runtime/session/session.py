@@ -10,8 +10,6 @@ from typing import Any
 import pyarrow as pa
 
 from thalweg.errors import ConfigError, UnknownName, did_you_mean
-from thalweg.estimate.bounds import Bounds
-from thalweg.estimate.fresh import BUCKETS
 from thalweg.lang.parsing.places import placed
 from thalweg.plan.catalog import Catalog
 from thalweg.runtime.lifecycle.query_catalog import Callback as Callback
@@ -115,12 +113,6 @@ class Session:
         if name in self.core.queries.queries:
             return self.core.explainer.query(name)
         return self.core.explainer.text(name)
-
-    def bound(
-        self, sql: str, basis: str = "fresh", buckets: int = BUCKETS, degrees: str = "exact"
-    ) -> Bounds:
-        """How large the join of a SELECT is at most, and each connected part of it."""
-        return self.core.sizes.bound(sql, basis, buckets, degrees)
 
     def rejects(self, stream: str) -> pa.Table:
         """Rows of a stream that were late, had no time, or lay too far ahead, with the reason."""

@@ -92,10 +92,10 @@ class LivingRows:
         names = [f.name.split(".", 1)[1] for f in scan.fields]
         if scan.is_table:
             return _together(scan, [_current(self._storage.read_table(p.name)) for p in packs])
-        if isinstance(source, Window) and not isinstance(source.window, TimeWindow):
-            return self._ordered(source, packs, frontier)
         low, high = self._kept_since(scan), frontier
-        if isinstance(source, Window) and isinstance(source.window, TimeWindow):
+        if isinstance(source, Window):
+            if not isinstance(source.window, TimeWindow):
+                return self._ordered(source, packs, frontier)
             first, last = source.window.alive_at(frontier - 1)
             low, high = max(low, first), min(last, high)
         cache, found = PackCache(self._storage), []

@@ -25,7 +25,7 @@ from thalweg.plan.catalog import Catalog, Names, TableDef
 from thalweg.plan.logical import Emit, Field, Node, Scan, walk
 from thalweg.plan.types import DOUBLE, INT, DataType, to_arrow
 from thalweg.runtime.planner import Planned, Planner
-from thalweg.runtime.session.sweep_parameters import (
+from thalweg.runtime.session.sweeps.parameters import (
     Row,
     occurrences,
     placeholders,

@@ -18,8 +18,8 @@ from thalweg.plan.catalog import Catalog
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.planner import Planner, output_schema
 from thalweg.runtime.session.core import EngineCore
-from thalweg.runtime.session.sweep_batches import Batch, Batches, OwnTables
-from thalweg.runtime.session.sweep_parameters import Row, check_parameters, with_parameters
+from thalweg.runtime.session.sweeps.batches import Batch, Batches, OwnTables
+from thalweg.runtime.session.sweeps.parameters import Row, check_parameters, with_parameters
 from thalweg.store.pack_cache import PackCache
 from thalweg.store.packs import TIME, PackMeta
 from thalweg.store.storage import Storage

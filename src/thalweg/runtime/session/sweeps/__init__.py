@@ -1,0 +1,1 @@
+"""One query with many parameters."""
