@@ -104,6 +104,10 @@ class NotAvailableYet(BindError):
     """The language has it, this version does not run it."""
 
 
+class JoinTooLarge(BindError):
+    """A join may have more rows than `max_rows` allows."""
+
+
 class UnboundedState(BindError):
     """The query would have to remember everything for ever."""
 

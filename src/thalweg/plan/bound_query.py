@@ -18,7 +18,8 @@ class QueryOptions:
     it is invoked. A query that only filters a stream may be run together with others of the kind:
     `share` is on, off, or auto, which is when there are many. The past is pushed through a query in
     slices or pulled at once (`backfill`). `fit` is how FIT fits; with `release` eager, predictions
-    are put out as they are made."""
+    are put out as they are made. A join of more than `max_rows` rows is refused when the query is
+    registered, as far as that can be known then."""
 
     filters: str = "auto"
     joins: str = "auto"
@@ -32,6 +33,7 @@ class QueryOptions:
     backfill: str = "auto"
     fit: str = "auto"
     release: str = "watermark"
+    max_rows: int | None = None
 
 
 ALLOWED_OPTIONS: dict[str, tuple[Any, ...] | type] = {
@@ -47,6 +49,7 @@ ALLOWED_OPTIONS: dict[str, tuple[Any, ...] | type] = {
     "backfill": ("auto", "push", "pull"),
     "fit": ("auto", "mid-range", "swing", "hull", "least squares"),
     "release": ("watermark", "eager"),
+    "max_rows": int,
 }
 
 

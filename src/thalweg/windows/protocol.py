@@ -75,6 +75,15 @@ class WindowSpec(ABC):
         """The longest time a row is in the window; None if that cannot be told."""
         return None
 
+    def complete_from(self, instant: int) -> int | None:
+        """The first event time of what it may hold at an instant; None if that cannot be told."""
+        return None
+
+    @property
+    def most_rows(self) -> int | None:
+        """The most rows that it ever holds; None if that depends on the stream."""
+        return None
+
     def bound(self) -> str:
         """What limits the content, in words."""
         return "not kept" if self.grows else str(self)
@@ -177,6 +186,9 @@ class TimeWindow(WindowSpec):
         if since > BEFORE_TIME:
             low = int(self.earliest_alive(_one(since - 1))[0])
         return low, int(self.earliest_alive(_one(until - 1))[0])
+
+    def complete_from(self, instant: int) -> int | None:
+        return self.alive_at(instant)[0]
 
     def alive_at(self, instant: int) -> tuple[int, int]:
         """Event times [low, high) whose rows are there at an instant."""

@@ -30,6 +30,10 @@ class RowWindow(OrderedWindow):
     rows: int
     partition_by: tuple[str, ...] = ()
 
+    @property
+    def most_rows(self) -> int | None:
+        return None if self.partition_by else self.rows
+
     def bound(self) -> str:
         per = f" per {', '.join(self.partition_by)}" if self.partition_by else ""
         return f"{self.rows} rows{per}"

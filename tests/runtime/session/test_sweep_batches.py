@@ -14,8 +14,8 @@ from thalweg.testing.runner import Runner
 LINE = "MODEL (x = x + v*t) FOR 3 SECONDS"
 MODELED = (
     f"SELECT RSTREAM k, x * :by AS y FROM s {LINE} WHERE x > :least SAMPLE EVERY 1 SECOND",
-    f"SELECT ISTREAM a.k + :by AS one, b.k AS other FROM s a {LINE}, s b {LINE} WHERE a.k < b.k AND "
-    "a.x - b.x < :least",
+    f"SELECT ISTREAM a.k + :by AS one, b.k AS other FROM s a {LINE}, s b {LINE} "
+    "WHERE a.k < b.k AND a.x - b.x < :least",
     "SELECT RSTREAM d.k, d.m + :by AS m FROM (SELECT k, avg(x) AS m FROM s "
     f"[RANGE 4 SECONDS SLIDE 2 SECONDS] {LINE} GROUP BY k) d WHERE d.m > :least",
 )

@@ -223,7 +223,7 @@ class EngineCore:
             planner, self.lookup, self.adaptation, lambda: self.frontiers.idle
         )
         living = LivingRows(self.catalog, state, self.storage, self.functions.code)
-        self.sizes = JoinSizes(planner, living, self.functions.code)
+        self.sizes = JoinSizes(planner, living, self.functions.code, self.changes.between_epochs)
         self.reading = StateReading(
             state, self.lookup, self.definitions, self.coverage, self.explainer, self.invocations,
             self.language, self.sizes,
@@ -231,7 +231,7 @@ class EngineCore:
         self.stats = QueryStats(self.storage, state, self.lookup, self.results, self.adaptation)
         self.registration = Registration(
             self.catalog, state, planner, queries, self.registry, self.cohorts, self.admission,
-            self.placement, self.modes, sinks,
+            self.placement, self.modes, sinks, self.sizes,
         )  # fmt: skip
         self.alteration = Alteration(
             state, plans, planner, queries, self.registry, self.cohorts, self.dormant,

@@ -21,6 +21,7 @@ from thalweg.runtime.sharing.filter_cohorts import FilterCohorts
 from thalweg.runtime.sharing.placement import Placement
 from thalweg.runtime.sinks.factory import SinkFactory
 from thalweg.runtime.sinks.sinks import FunctionSink, Sink
+from thalweg.runtime.sizes.join_sizes import JoinSizes
 from thalweg.runtime.sources.python_arguments import refuse_name
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.query_state import Definition
@@ -41,6 +42,7 @@ class Registration:
         placement: Placement,
         modes: MaterializeModes,
         sinks: SinkFactory,
+        sizes: JoinSizes,
     ) -> None:
         self._catalog = catalog
         self._state = state
@@ -52,6 +54,7 @@ class Registration:
         self._placement = placement
         self._modes = modes
         self._sinks = sinks
+        self._sizes = sizes
         self._unnamed = 0
 
     def free_name(self, text: str) -> str:
@@ -108,6 +111,8 @@ class Registration:
             planned = self.planned(
                 name, planned.query, planned.text, planned.script, planned.altered
             )
+        if self._known(name) is None:  # one that has run goes on
+            self._sizes.refuse_larger(planned.bound)
         bound, query = planned.bound, Registered(name, planned.text, callback)
         shared = self._admission.shared(planned, callback)
         if shared is not None:

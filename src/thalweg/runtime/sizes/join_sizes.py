@@ -3,10 +3,11 @@ estimated and measured."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from thalweg.errors import ConfigError, UnknownName, did_you_mean
+from thalweg.errors import ConfigError, JoinTooLarge, UnknownName, did_you_mean
 from thalweg.estimate.baselines.containment import containment
 from thalweg.estimate.bounds import Bounds, SubJoin
 from thalweg.estimate.cached.cached_bound import cached_bound
@@ -21,10 +22,11 @@ from thalweg.estimate.join_query import JoinInput, JoinQuery
 from thalweg.estimate.join_rows import JoinRows
 from thalweg.estimate.keys.keyed_table import KeyedTable
 from thalweg.exec.expressions.evaluate import UserFunction
+from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.catalog import StreamDef, TableDef
-from thalweg.plan.logical import Node, Scan
+from thalweg.plan.logical import Node, Scan, Window
 from thalweg.runtime.planner import Planner
-from thalweg.runtime.sizes.living_rows import LivingRows, scan_of
+from thalweg.runtime.sizes.living_rows import NEVER, LivingRows, scan_of
 from thalweg.runtime.sizes.measured_joins import MeasuredJoins
 from thalweg.runtime.sizes.side_by_side import Compared, SideBySide
 
@@ -47,14 +49,25 @@ class _Asked:
     def of(self, one: JoinInput) -> KeyedTable:
         return self.rows.of(self.selected.sources[one.alias], self.frontier)
 
+    def not_kept(self) -> list[str]:
+        """The inputs of which rows that live are not kept."""
+        sources = self.selected.sources.items()
+        return [a for a, s in sources if not self.rows.is_complete(s, self.frontier)]
+
 
 class JoinSizes:
     """Answers about the names of one catalog."""
 
     def __init__(
-        self, planner: Planner, rows: LivingRows, functions: Mapping[str, UserFunction]
+        self,
+        planner: Planner,
+        rows: LivingRows,
+        functions: Mapping[str, UserFunction],
+        undisturbed: Callable[[Callable[[], Any]], Any] = lambda run: run(),
     ) -> None:
+        """`undisturbed` runs something between epochs, so that no file is dropped meanwhile."""
         self._planner = planner
+        self._undisturbed = undisturbed
         self._rows = rows
         self._functions = functions
         self._statistics = StatisticsCache(ALL_STATISTICS_BYTES)
@@ -66,7 +79,9 @@ class JoinSizes:
         that live now, `cached` only what ANALYZE has kept; without that it is unknown."""
         if basis not in BASES:
             raise ConfigError(f"no basis {basis}", remedy=f"use one of {', '.join(BASES)}")
-        return self.bound_of(self._planner.relation(sql).root, basis, buckets, degrees)
+        root = self._planner.relation(sql).root
+        found: Bounds = self._undisturbed(lambda: self.bound_of(root, basis, buckets, degrees))
+        return found
 
     def bound_of(
         self, root: Node, basis: str = "fresh", buckets: int = BUCKETS, degrees: str = "exact"
@@ -75,12 +90,23 @@ class JoinSizes:
         asked = self._asked(root)
         if basis == "cached":
             return self._cached(asked.selected)
+        gone = asked.not_kept()
+        if gone:
+            return _unknown(asked, gone, degrees)
         return fresh_bound_of_select(asked.selected, asked.of, buckets, degrees, self._functions)
 
     def compare(self, sql: str) -> SideBySide:
         """Bound, estimate and measurement of every connected part of a SELECT's join. The bound is
         from statistics where all inputs have them, else from the rows."""
-        asked = self._asked(self._planner.relation(sql).root)
+        root = self._planner.relation(sql).root
+        found: SideBySide = self._undisturbed(lambda: self._compare(root))
+        return found
+
+    def _compare(self, root: Node) -> SideBySide:
+        asked = self._asked(root)
+        gone = asked.not_kept()
+        if gone:
+            return SideBySide((), _unknown(asked, gone, "exact"))
         query = asked.selected.joins[0]
         known = all(self._known(r.relation) is not None for r in query.inputs)
         whole = SelectedJoins((query,), asked.selected.sources)
@@ -99,12 +125,44 @@ class JoinSizes:
             seen = Figure.of(measured.count(one.sources), Kind.MEASUREMENT)
         return Compared(one.sources, one.figure, estimate, seen)
 
+    def refuse_larger(self, bound: BoundQuery) -> None:
+        """Refuse a query whose join has more rows than its `max_rows`, over what lives now; where a
+        stream has had no rows yet, by the limits that windows declare."""
+        most = bound.options.max_rows
+        if most is None:
+            return
+        asked = self._asked(bound.root)
+        found, basis = self._declared(asked), "by the windows' own limits"
+        if asked.frontier != NEVER:
+            found, basis = self.bound_of(bound.root).whole.figure, "over the rows that live now"
+        if found.rows is not None and found.rows > most:
+            advice = self.bound_of(bound.root).advice
+            raise JoinTooLarge(
+                f"the join has {found}, {basis}: more than max_rows = {most:,}",
+                remedy=f"{advice}; or raise max_rows",
+            )
+
+    def _declared(self, asked: _Asked) -> Figure:
+        """The product of what tables have and windows hold at most."""
+        rows = 1
+        for source in asked.selected.sources.values():
+            most = source.window.most_rows if isinstance(source, Window) else None
+            if scan_of(source).is_table:
+                most = len(self._rows.of(source, asked.frontier))
+            if most is None:
+                return UNKNOWN
+            rows *= most
+        return Figure.of(rows, Kind.DECLARED)
+
     # -- statistics --------------------------------------------------------------------------
 
     def analyze(self, *names: str, limit_bytes: int = STATISTICS_BYTES) -> None:
         """Make statistics of tables, and of what is kept of streams."""
         if not names:
             raise ConfigError("nothing to analyze", remedy="name a table or a stream, or several")
+        self._undisturbed(lambda: self._analyze(names, limit_bytes))
+
+    def _analyze(self, names: Sequence[str], limit_bytes: int) -> None:
         for name in names:
             scan = self._scan(name)
             table = self._rows.of(scan, self._rows.frontier([scan])).table
@@ -159,3 +217,11 @@ class JoinSizes:
     def _asked(self, root: Node) -> _Asked:
         selected = joins_of(root)
         return _Asked(selected, self._rows.frontier(selected.sources.values()), self._rows)
+
+
+def _unknown(asked: _Asked, gone: Sequence[str], degrees: str) -> Bounds:
+    """What is said where rows that live are not at hand."""
+    streams = dict.fromkeys(scan_of(asked.selected.sources[a]).relation for a in gone)
+    told = f"rows that live in {', '.join(gone)} are not kept: give {', '.join(streams)} a RETAIN"
+    whole = SubJoin(tuple(asked.selected.sources), UNKNOWN, degrees, "")
+    return Bounds((whole,), "fresh", told)

@@ -16,7 +16,7 @@ from thalweg.exec.evaluate_once import EvaluateOnce
 from thalweg.exec.expressions.evaluate import UserFunction
 from thalweg.exec.leaves.versioned_table import SINCE, UNTIL
 from thalweg.exec.relations.emit import SIGN
-from thalweg.instants import AFTER_TIME
+from thalweg.instants import AFTER_TIME, BEFORE_TIME
 from thalweg.plan.bound_query import BoundQuery, QueryOptions
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.logical import Emit, EmitKind, Node, Scan, Window
@@ -25,10 +25,12 @@ from thalweg.plan.types import to_arrow
 from thalweg.runtime.state.engine_state import EngineState
 from thalweg.store import native
 from thalweg.store.pack_cache import PackCache
-from thalweg.store.packs import TIME, PackMeta
+from thalweg.store.packs import TIME, Pack, PackMeta
 from thalweg.store.storage import Storage
 from thalweg.windows.protocol import TimeWindow
 
+NEVER = BEFORE_TIME
+"""The frontier of a stream that has had no rows."""
 MOST_ROWS = 8_000_000
 """Rows of sources whose hashed keys are remembered."""
 
@@ -56,7 +58,7 @@ class LivingRows:
         """How far all streams among some sources have come: rows before it are there for good."""
         streams = [s for s in map(scan_of, sources) if not s.is_table]
         known = (self._state.streams.get(s.relation) for s in streams)
-        return min((-(2**62) if s is None else s.watermark for s in known), default=0)
+        return min((NEVER if s is None else s.watermark for s in known), default=0)
 
     def version(self, source: Node) -> str:
         """Which rows a table or stream has: the same text for the same rows."""
@@ -64,9 +66,33 @@ class LivingRows:
         names = "\n".join(p.name for p in self._packs(scan)).encode()
         return f"{blake2b(names, digest_size=8).hexdigest()} {self._kept_since(scan)}"
 
+    def is_complete(self, source: Node, frontier: int) -> bool:
+        """Whether all rows that live are at hand. Of a stream without RETAIN only those are kept
+        that windows over time of running queries reach; windows over its order keep their own."""
+        scan = scan_of(source)
+        if scan.is_table or frontier == NEVER:
+            return True
+        stream = self._state.streams[scan.relation]
+        kept = self._rows_since(scan, stream.kept_since)
+        if kept == stream.rows or not isinstance(source, Window):
+            return kept == stream.rows
+        begins = source.window.complete_from(frontier - 1)
+        if begins is not None:
+            return begins >= stream.kept_since
+        most = source.window.most_rows
+        return most is not None and self._rows_since(scan, stream.kept_since, frontier) >= most
+
+    def _rows_since(self, scan: Scan, since: int, until: int = AFTER_TIME) -> int:
+        cache, found = PackCache(self._storage), 0
+        for meta in self._packs(scan):
+            whole = meta.min_ts >= since and meta.max_ts < until
+            found += meta.rows if whole else _between(cache.open(meta.name), since, until)
+        return found
+
     def of(self, source: Node, frontier: int) -> KeyedTable:
         """The rows of a table, of a stream so far, or of a window just before the frontier."""
-        packs = tuple(self._packs(scan_of(source)))
+        scan = scan_of(source)
+        packs = tuple(self._packs(scan)) if scan.is_table or frontier != NEVER else ()
         since = 0 if scan_of(source).is_table else self._kept_since(scan_of(source))
         instant = 0 if scan_of(source).is_table else frontier
         key = (source, tuple(p.name for p in packs), since, instant)
@@ -85,7 +111,7 @@ class LivingRows:
 
     def _kept_since(self, scan: Scan) -> int:
         stream = self._state.streams.get(scan.relation)
-        return 0 if stream is None else stream.kept_since
+        return BEFORE_TIME if stream is None else stream.kept_since
 
     def _read(self, source: Node, packs: tuple[PackMeta, ...], frontier: int) -> pa.Table:
         scan = scan_of(source)
@@ -103,7 +129,7 @@ class LivingRows:
             if meta.max_ts >= low and meta.min_ts < high:
                 pack = cache.open(meta.name)
                 rows = native.rows_between(pack.ts, low, high)
-                found.append(pack.table.select(names).take(pa.array(np.arange(len(pack))[rows])))
+                found.append(_some_of(pack.table, names).take(pa.array(rows)))
         return _together(scan, found)
 
     def _ordered(self, source: Window, packs: tuple[PackMeta, ...], frontier: int) -> pa.Table:
@@ -138,9 +164,18 @@ def _current(table: pa.Table) -> pa.Table:
     return table.take(pa.array(standing)).drop_columns([SINCE, UNTIL])
 
 
+def _some_of(table: pa.Table, names: list[str]) -> pa.Table:
+    """Some columns, or any one: a table without columns does not know how many rows it has."""
+    return table.select(names or table.column_names[:1])
+
+
+def _between(pack: Pack, since: int, until: int) -> int:
+    return len(native.rows_between(pack.ts, since, until))
+
+
 def _together(scan: Scan, tables: list[pa.Table]) -> pa.Table:
     names = [f.name.split(".", 1)[1] for f in scan.fields]
     if tables:
-        return pa.concat_tables([t.select(names) for t in tables]).combine_chunks()
+        return pa.concat_tables([_some_of(t, names) for t in tables]).combine_chunks()
     types = [to_arrow(f.type) for f in scan.fields]
     return pa.schema(list(zip(names, types, strict=True))).empty_table()
