@@ -37,6 +37,8 @@ class PipelineWatch(OrderWatch):
         super().__init__(which, source, f"pipeline of {source}", texts, ordering)
         if ordering.settings.injected is None:
             self.least_gain = PIPELINE_GAIN
+        begun = [self.leaves.index(p.leaf) for p in pipeline_of(plan, which).probes]
+        self.resume(begun)  # in the order of the plan, which sizes of what is kept may have advised
 
     def tactic(self, seed: int, part: int, parts: int) -> PipelineTactic:
         rows = self.ordering.slice_rows()

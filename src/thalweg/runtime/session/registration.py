@@ -132,7 +132,10 @@ class Registration:
             self._catalog.streams.setdefault(stream, self._catalog.stream(stream))
         query.sinks = self._sinks_of(query, bound)
         definition = Definition(planned.text, created=planned.text)
-        state = self._registry.add(name, definition, planned.plan, bound.options)
+        plan = planned.plan
+        if self._known(name) is None:
+            plan = self._sizes.ordered(bound, plan)
+        state = self._registry.add(name, definition, plan, bound.options)
         self._modes.begin(name, bound)
         schema = described_schema(output_schema(bound))
         state.definition = replace(state.definition, schema=schema)

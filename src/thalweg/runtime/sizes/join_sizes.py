@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from thalweg.errors import ConfigError, JoinTooLarge, UnknownName, did_you_mean
+from thalweg.errors import ConfigError, JoinTooLarge, NotAvailableYet, UnknownName, did_you_mean
 from thalweg.estimate.baselines.containment import containment
 from thalweg.estimate.bounds import Bounds, SubJoin
 from thalweg.estimate.cached.cached_bound import cached_bound
@@ -21,10 +21,14 @@ from thalweg.estimate.hypergraph import Hypergraph
 from thalweg.estimate.join_query import JoinInput, JoinQuery
 from thalweg.estimate.join_rows import JoinRows
 from thalweg.estimate.keys.keyed_table import KeyedTable
+from thalweg.estimate.probe_order import probe_orders
 from thalweg.exec.expressions.evaluate import UserFunction
 from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.catalog import StreamDef, TableDef
+from thalweg.plan.expr import UserCall, walk
+from thalweg.plan.joins.join_order import orderable_pipelines, repiped
 from thalweg.plan.logical import Node, Scan, Window
+from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.planner import Planner
 from thalweg.runtime.sizes.living_rows import NEVER, LivingRows, scan_of
 from thalweg.runtime.sizes.measured_joins import MeasuredJoins
@@ -34,6 +38,8 @@ BASES = ("fresh", "cached")
 STATISTICS_BYTES = 1 << 20
 """What the statistics of a table take at most, unless ANALYZE says otherwise."""
 ALL_STATISTICS_BYTES = 64 << 20
+MOST_LOOKED_AT = 2_000_000
+"""With more rows at hand a query begins in the order of its text, and learns."""
 MOST_MADE = 20_000_000
 """A sub-join of more rows is not made to be measured."""
 
@@ -48,6 +54,20 @@ class _Asked:
 
     def of(self, one: JoinInput) -> KeyedTable:
         return self.rows.of(self.selected.sources[one.alias], self.frontier)
+
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether all rows that live are kept, and few enough to be looked at unasked."""
+        if self.frontier == NEVER or self.not_kept():
+            return False
+        sources = self.selected.sources.values()
+        return sum(len(self.rows.of(s, self.frontier)) for s in sources) <= MOST_LOOKED_AT
+
+    @property
+    def calls_functions(self) -> bool:
+        """Whether a condition calls a Python function, which is not called unasked."""
+        exprs = (p.expr for r in self.selected.joins[0].inputs for p in r.predicates)
+        return any(isinstance(e, UserCall) for expr in exprs for e in walk(expr))
 
     def not_kept(self) -> list[str]:
         """The inputs of which rows that live are not kept."""
@@ -153,6 +173,26 @@ class JoinSizes:
                 return UNKNOWN
             rows *= most
         return Figure.of(rows, Kind.DECLARED)
+
+    def ordered(self, bound: BoundQuery, plan: QueryPlan) -> QueryPlan:
+        """The plan with the orders in which rows are looked up that the rows at hand advise, for a
+        query that has seen none yet; as it is where nothing is at hand."""
+        pipelines = orderable_pipelines(plan)
+        if not pipelines:
+            return plan
+        try:
+            asked = self._asked(bound.root)
+        except NotAvailableYet:  # of another shape than a join of sources
+            return plan
+        if asked.calls_functions or not asked.is_at_hand:
+            return plan
+        orders = probe_orders(JoinRows.of(asked.selected.joins[0], asked.of, self._functions))
+        for one in pipelines:
+            names = [leaf.alias for leaf in plan.block(one.relation).leaves]
+            if set(names) == set(orders):
+                chosen = [names.index(n) for n in orders[names[one.leaf]]]
+                plan = repiped(plan, one, chosen)
+        return plan
 
     # -- statistics --------------------------------------------------------------------------
 
