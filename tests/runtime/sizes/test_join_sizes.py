@@ -256,3 +256,28 @@ def test_outer_joins_are_bounded_with_rows_that_have_no_partner() -> None:
     assert (runner.bound(JOIN.replace("JOIN", "FULL JOIN")).rows or 0) >= 7
     assert (runner.bound("SELECT v FROM a LEFT SEMI JOIN b ON a.k = b.k").rows or 0) >= 2
     assert not math.isnan(runner.bound("SELECT v FROM a WHERE k IN (SELECT k FROM b)").rows or 0)
+
+
+def test_sysstream_tells_when_statistics_are_stale() -> None:
+    """bounds 19: the detector fires when more is observed than the statistics bound, and a bound is
+    made anew only when it is asked for, between two epochs."""
+    runner = Runner(epochs=4)
+    runner.stream("s", some(40, 8), retain="1 day")
+    runner.query("SELECT k FROM s WHERE v < 0", name="keeps")
+    watched = runner.query(
+        "SELECT property, value FROM SysStream WHERE kind = 'statistics' AND entity = 's'", name="told"
+    )
+    sql = "SELECT x.v FROM s [RANGE 1 DAY] x JOIN s [RANGE 1 DAY] y ON x.k = y.k"
+    kinds = []
+
+    def analyze(number: int) -> None:
+        if number == 2:
+            runner.sql("ANALYZE TABLE s")
+        kinds.append(runner.bound(sql, basis="cached").kind)
+
+    runner.run(analyze)
+    told = [(r["property"], r["value"]) for r in watched.results().to_pylist()]
+    assert ("rows analyzed", 20.0) in told
+    assert [v for n, v in told if n == "rows now"] == [30.0, 40.0]
+    assert [v for n, v in told if n == "stale"] == [1.0, 1.0]
+    assert kinds == ["unknown", "unknown", "bound", "unknown", "unknown"]

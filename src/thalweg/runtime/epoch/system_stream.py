@@ -8,7 +8,7 @@ epoch's clock, and processed in the next epoch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
@@ -28,6 +28,8 @@ from thalweg.runtime.state.stream_state import StreamState
 
 Property = tuple[str, str, str, float]
 """Entity, its kind, the property's name and value."""
+Drift = tuple[str, int, int]
+"""A table or stream, how many rows it had when it was analyzed, and how many it has now."""
 _TALLIES = ("rows", "late", "rejected")
 COUNTERS = ("tuples modeled", "tuples absorbed", "violations", "conflicts", "equations solved")
 """Counters of queries over models that are properties of these."""
@@ -41,8 +43,10 @@ class PropertyGrowth:
         state: EngineState,
         adaptation: Adaptation,
         bounds: Callable[[str], Mapping[str, float]],
+        drift: Callable[[], Iterable[Drift]],
     ) -> None:
         self._bounds = bounds
+        self._drift = drift
         self._state = state
         self._adaptation = adaptation
         self._before: dict[tuple[str, str], int] = {}
@@ -75,6 +79,10 @@ class PropertyGrowth:
                 yield from self._of_stream(name, stream, seconds)
         for name, query in self._state.queries.items():
             yield from self._of_query(name, query)
+        for name, analyzed, now in self._drift():
+            yield name, "statistics", "rows analyzed", analyzed
+            yield name, "statistics", "rows now", now
+            yield name, "statistics", "stale", float(now > analyzed)
 
     def _of_stream(self, name: str, stream: StreamState, seconds: float) -> Iterator[Property]:
         grown = self._streams_growth(name, stream)
@@ -141,7 +149,9 @@ class SystemStream:
         plans: PlanTable,
         adaptation: Adaptation,
         intake: Intake,
+        drift: Callable[[], Iterable[Drift]],
     ) -> None:
+        self._drift = drift
         self._plans = plans
         self._catalog = catalog
         self._state = state
@@ -152,7 +162,7 @@ class SystemStream:
     def begin(self) -> None:
         """Count from here on, if the stream is known by now."""
         if self.growth is None and SYSSTREAM in self._catalog.streams:
-            self.growth = PropertyGrowth(self._state, self._adaptation, self._bounds)
+            self.growth = PropertyGrowth(self._state, self._adaptation, self._bounds, self._drift)
 
     def _bounds(self, query: str) -> Mapping[str, float]:
         plan = self._plans.get(query)

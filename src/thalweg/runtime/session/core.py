@@ -173,6 +173,10 @@ class EngineCore:
             self.placement.detach, self.dormant.may_rest,
         )  # fmt: skip
         self.coverage = QueryCoverage(state, self.lookup)
+        living = LivingRows(self.catalog, state, storage, self.functions.code)
+        self.sizes = JoinSizes(
+            self.planner, living, self.functions.code, lambda run: self.changes.between_epochs(run)
+        )
 
     def _build_epoch(self, clock: Callable[[], int]) -> None:
         storage, state, plans, settings = self.storage, self.state, self.plans, self.settings
@@ -185,7 +189,9 @@ class EngineCore:
         self.frontiers = Frontiers(
             self.catalog, state, plans, self.scheduler, self.upkeep, self.queries.keeps_answer
         )
-        self.system = SystemStream(self.catalog, state, plans, self.adaptation, self.intake)
+        self.system = SystemStream(
+            self.catalog, state, plans, self.adaptation, self.intake, self.sizes.drift
+        )
         tasks = StepTasks(storage, state, plans, self.window_stores, self.files, settings)
         applied = ApplyResults(
             storage, state, plans, self.intake, self.window_stores, self.upkeep, self.outputs,
@@ -222,8 +228,6 @@ class EngineCore:
         self.explainer = Explainer(
             planner, self.lookup, self.adaptation, lambda: self.frontiers.idle
         )
-        living = LivingRows(self.catalog, state, self.storage, self.functions.code)
-        self.sizes = JoinSizes(planner, living, self.functions.code, self.changes.between_epochs)
         self.reading = StateReading(
             state, self.lookup, self.definitions, self.coverage, self.explainer, self.invocations,
             self.language, self.sizes,

@@ -23,6 +23,7 @@ from thalweg.estimate.join_rows import JoinRows
 from thalweg.estimate.keys.keyed_table import KeyedTable
 from thalweg.estimate.probe_order import probe_orders
 from thalweg.exec.expressions.evaluate import UserFunction
+from thalweg.instants import AFTER_TIME
 from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.catalog import StreamDef, TableDef
 from thalweg.plan.expr import UserCall, walk
@@ -91,6 +92,7 @@ class JoinSizes:
         self._rows = rows
         self._functions = functions
         self._statistics = StatisticsCache(ALL_STATISTICS_BYTES)
+        self._analyzed: dict[str, int] = {}
 
     def bound(
         self, sql: str, basis: str = "fresh", buckets: int = BUCKETS, degrees: str = "exact"
@@ -205,14 +207,22 @@ class JoinSizes:
     def _analyze(self, names: Sequence[str], limit_bytes: int) -> None:
         for name in names:
             scan = self._scan(name)
-            table = self._rows.of(scan, self._rows.frontier([scan])).table
+            table = self._rows.of(scan, AFTER_TIME).table  # rows that are held back, too
             version = self._rows.version(scan)
             found = TableStatistics.build(table, None, None, limit_bytes, version)
+            self._analyzed[scan.relation] = table.num_rows
             if not self._statistics.put(scan.relation, found):
                 raise ConfigError(
                     f"statistics of {name} would take {found.nbytes:,} bytes",
                     remedy=f"allow at most {ALL_STATISTICS_BYTES:,}",
                 )
+
+    def drift(self) -> list[tuple[str, int, int]]:
+        """What was analyzed: how many rows it had then, and how many are there now. With more of
+        them, the statistics bound nothing any more."""
+        catalog = self._planner.catalog
+        known = [(n, rows) for n, rows in self._analyzed.items() if catalog.relation(n)]
+        return [(n, rows, self._rows.count(self._scan(n))) for n, rows in known]
 
     def _scan(self, name: str) -> Scan:
         found = self._planner.catalog.relation(name)

@@ -66,6 +66,13 @@ class LivingRows:
         names = "\n".join(p.name for p in self._packs(scan)).encode()
         return f"{blake2b(names, digest_size=8).hexdigest()} {self._kept_since(scan)}"
 
+    def count(self, source: Node) -> int:
+        """How many rows of a table or stream are there."""
+        scan = scan_of(source)
+        if scan.is_table:
+            return len(self.of(scan, NEVER))
+        return self._rows_since(scan, self._kept_since(scan))
+
     def is_complete(self, source: Node, frontier: int) -> bool:
         """Whether all rows that live are at hand. Of a stream without RETAIN only those are kept
         that windows over time of running queries reach; windows over its order keep their own."""
