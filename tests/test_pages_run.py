@@ -40,6 +40,15 @@ def test_the_guide_runs_as_printed(tmp_path: Path) -> None:
     assert "blocks of" in done.stdout
 
 
+def test_the_page_of_bounds_runs_as_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = PageRun({"__name__": "__main__"})
+    run.run((DOCS / "bounds.md").read_text("utf-8"))
+    assert run.count > 10
+
+
 @pytest.mark.parametrize("page", ["models.md"])
 def test_pages_without_spark_run_as_printed(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
