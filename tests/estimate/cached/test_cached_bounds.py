@@ -212,3 +212,12 @@ def test_counts_beyond_53_bits_are_rounded_up() -> None:
     rows = cached_bound(JoinQuery(inputs, ()), {"t": table}).figure.rows
     assert rows is not None
     assert 9_999**4 <= rows <= 9_999**4 * 1.00001
+
+
+def test_a_constant_that_several_keys_equal_after_a_cast_is_no_key() -> None:
+    large = [2**53, 2**53 + 1]
+    known = statistics(numbers(a=large), numbers(a=large))
+    rounded = (Condition("a", values=(float(2**53),)),)
+    assert rows_of(joined("a", "a", conditions=rounded), known) == 2
+    assert rows_of(joined("a", "a", conditions=(Condition("a", values=(2**53,)),)), known) == 1
+    assert rows_of(joined("a", "a", conditions=(Condition("a", values=(2**70,)),)), known) == 1
