@@ -221,3 +221,10 @@ def test_a_constant_that_several_keys_equal_after_a_cast_is_no_key() -> None:
     assert rows_of(joined("a", "a", conditions=rounded), known) == 2
     assert rows_of(joined("a", "a", conditions=(Condition("a", values=(2**53,)),)), known) == 1
     assert rows_of(joined("a", "a", conditions=(Condition("a", values=(2**70,)),)), known) == 1
+
+
+def test_a_rare_value_has_at_most_the_rows_of_the_most_frequent_of_its_code() -> None:
+    table = numbers(a=[*range(4_000)], xage=[i % 1_000 for i in range(4_000)])
+    known = {"t0": TableStatistics.build(table, ["a"], None, 6_000)}
+    query = JoinQuery((JoinInput("r0", "t0", (), (), (Condition("xage", values=(5,)),)),), ())
+    assert rows_of(query, known) == 4
