@@ -14,7 +14,7 @@ from thalweg.estimate.cached.table_statistics import TableStatistics
 from thalweg.estimate.figure import Kind
 from thalweg.estimate.join_query import Attribute, Condition, JoinInput, JoinQuery
 
-CASES = 40
+CASES = 25
 LIMITS = (100, 1_500, 3_000, 6_000, 20_000, 1_000_000)
 
 
