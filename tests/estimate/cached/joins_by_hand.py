@@ -94,8 +94,8 @@ def constant(value: Any) -> Any:
     return value
 
 
-def random_condition(attributes: str, random: Random) -> Condition:
-    name = random.choice([*FILTER_TYPES])
+def random_condition(name: str, random: Random) -> Condition:
+    """Of the filter column of this type."""
     if random.random() < 0.5:
         values = tuple(constant(filter_value(name, random)) for _ in range(random.randint(1, 3)))
         return Condition("x" + name, values=values)
@@ -118,7 +118,8 @@ def random_join(shape: str, random: Random) -> tuple[JoinQuery, dict[str, pa.Tab
         relation = f"t{i}"
         tables[relation] = random_table(attributes, kinds, random)
         conditions = [
-            random_condition(attributes, random) for _ in range(random.choice([0, 0, 1, 2]))
+            random_condition(random.choice([*FILTER_TYPES]), random)
+            for _ in range(random.choice([0, 0, 1, 2]))
         ]
         if random.random() < 0.2:
             key = attributes[0]

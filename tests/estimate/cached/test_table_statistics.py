@@ -80,14 +80,17 @@ def test_join_columns_are_guessed_by_their_different_values() -> None:
 def test_a_common_limit_is_split_and_small_tables_lose_least() -> None:
     tables = {"large": posts(20_000), "small": posts(500), "tiny": posts(3)}
     arguments = {n: (t, ["id", "owner"], None) for n, t in tables.items()}
-    for limit in (10_000, 60_000, 200_000, 10**6):
+    for limit in (10_000, 60_000, 100_000, 10**6):
         shares = split_limit(arguments, limit)
         assert sum(shares.values()) <= limit
         assert shares["large"] >= shares["small"] >= shares["tiny"] > 0
         assert shares["small"] / 500 > shares["large"] / 20_000
-        made = [TableStatistics.build(*arguments[n], shares[n]) for n in tables]
-        assert sum(s.nbytes for s in made) <= limit
-        assert sum(s.nbytes for s in made) > limit / 3 or limit == 10**6
+        made = {n: TableStatistics.build(*arguments[n], shares[n]) for n in tables}
+        assert sum(s.nbytes for s in made.values()) <= limit
+        assert sum(s.nbytes for s in made.values()) > limit / 3 or limit == 10**6
+        if limit == 100_000:
+            codes = [made[n].row_sketch.codes["created"].size for n in ("large", "small")]
+            assert codes[1] >= 4 * codes[0]
 
 
 def test_a_table_without_rows_or_columns() -> None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from itertools import combinations, islice
 
 from thalweg.estimate.cached import join_trees
-from thalweg.estimate.cached.filtered_input import Bits, FilteredInput
+from thalweg.estimate.cached.filtered_input import FilteredInput
 from thalweg.estimate.cached.join_trees import Edge, Tree
+from thalweg.estimate.cached.matching_entries import Bits
 from thalweg.estimate.cached.table_statistics import TableStatistics
 from thalweg.estimate.cached.tree_bound import Sent, TreeBound
 from thalweg.estimate.figure import UNKNOWN, Figure, Kind
@@ -184,12 +185,11 @@ class _Search:
         """All shared attributes where both inputs have entries, else the one of most buckets."""
         one, other = self.inputs[edge[0]], self.inputs[edge[1]]
         names = sorted(set(one.columns) & set(other.columns))
-        if len(names) > 1 and not (one.has_entries and other.has_entries):
-            names = [max(names, key=lambda a: level[a])]
-        if len(names) == 1:
-            return ((names[0], level[names[0]]),)
-        bits = {a: min(one.row_bits(a) or 0, other.row_bits(a) or 0) for a in names}
-        return tuple((a, min(level[a], bits[a])) for a in names)
+        if len(names) > 1 and one.entries is not None and other.entries is not None:
+            finest = {a: min(one.entries.bits(a), other.entries.bits(a)) for a in names}
+            return tuple((a, min(level[a], finest[a])) for a in names)
+        name = max(names, key=lambda a: level[a])
+        return ((name, level[name]),)
 
     def _parts(self, subset: Subset) -> Iterator[tuple[float, str]]:
         """One input less, times its largest degree: so many of its rows share the key of one

@@ -20,8 +20,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thalweg.estimate.cached.filtered_input import Array, Bits, FilteredInput
+from thalweg.estimate.cached.filtered_input import FilteredInput
 from thalweg.estimate.cached.join_trees import Edge, Tree
+from thalweg.estimate.cached.matching_entries import Array, Bits, MatchingEntries
 from thalweg.estimate.cached.messages import Message, combined, combined_total
 
 Sent = dict[tuple[int, Bits, Tree, tuple[Bits, ...]], Message]
@@ -101,18 +102,18 @@ def _extended(source: FilteredInput, over: Bits, children: Mapping[Bits, Message
     """The input joined with its children over other keys, by bucket of `over`."""
     own = source.own(over)
     total = _total(source, children)
-    if not source.has_entries:
+    if source.entries is None:
         most = math.prod(m.most for m in children.values())
         return Message.of(own.rows * most, own.degree * most, total)
-    products = _products(source, children)
-    rows = source.summed(over, products)
-    largest = source.largest(over, products)
+    products = _products(source.entries, children)
+    rows = source.entries.summed(over, products)
+    largest = source.entries.largest(over, products)
     return Message.of(np.minimum(rows, own.rows * largest), own.degree * largest, total)
 
 
-def _products(source: FilteredInput, children: Mapping[Bits, Message]) -> Array:
+def _products(entries: MatchingEntries, children: Mapping[Bits, Message]) -> Array:
     """For each entry, the most results of the children that one of its rows joins with."""
-    found = [source.picked(k, np.minimum(m.degree, m.most)) for k, m in children.items()]
+    found = [entries.picked(k, np.minimum(m.degree, m.most)) for k, m in children.items()]
     return np.asarray(math.prod(found[1:], start=found[0]), np.float64)
 
 
