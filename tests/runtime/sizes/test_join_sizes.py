@@ -265,7 +265,8 @@ def test_sysstream_tells_when_statistics_are_stale() -> None:
     runner.stream("s", some(40, 8), retain="1 day")
     runner.query("SELECT k FROM s WHERE v < 0", name="keeps")
     watched = runner.query(
-        "SELECT property, value FROM SysStream WHERE kind = 'statistics' AND entity = 's'", name="told"
+        "SELECT property, value FROM SysStream WHERE kind = 'statistics' AND entity = 's'",
+        name="told",
     )
     sql = "SELECT x.v FROM s [RANGE 1 DAY] x JOIN s [RANGE 1 DAY] y ON x.k = y.k"
     kinds = []

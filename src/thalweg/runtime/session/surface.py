@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -35,10 +36,16 @@ class Surface:
         """Rows of a stream that were refused, with the reason."""
         return self.session.rejects(stream)
 
-    def analyze(self, *names: str, limit_bytes: int = STATISTICS_BYTES) -> None:
-        """Make statistics of tables and of what is kept of streams, each of at most so many bytes,
-        for bounds that read no row (`basis = "cached"`)."""
-        self.session.core.sizes.analyze(*names, limit_bytes=limit_bytes)
+    def analyze(
+        self,
+        *names: str,
+        limit_bytes: int = STATISTICS_BYTES,
+        joined_by: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        """Make statistics of tables and of what is kept of streams, all together of at most so many
+        bytes, for bounds that read no row (`basis = "cached"`). `joined_by` says by which columns
+        each is joined; else that is told by earlier queries and by names."""
+        self.session.core.sizes.analyze(*names, limit_bytes=limit_bytes, joined_by=joined_by)
 
     def bound(
         self, sql: str, basis: str = "fresh", buckets: int = BUCKETS, degrees: str = "exact"

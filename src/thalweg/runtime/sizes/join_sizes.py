@@ -7,10 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
+
 from thalweg.errors import ConfigError, JoinTooLarge, NotAvailableYet, UnknownName, did_you_mean
 from thalweg.estimate.baselines.containment import containment
 from thalweg.estimate.bounds import Bounds, SubJoin
 from thalweg.estimate.cached.cached_bound import cached_bound
+from thalweg.estimate.cached.named_keys import named_keys
+from thalweg.estimate.cached.split_limit import split_limit
 from thalweg.estimate.cached.statistics_cache import StatisticsCache
 from thalweg.estimate.cached.table_statistics import TableStatistics
 from thalweg.estimate.explosion import advice
@@ -37,7 +41,7 @@ from thalweg.runtime.sizes.side_by_side import Compared, SideBySide
 
 BASES = ("fresh", "cached")
 STATISTICS_BYTES = 1 << 20
-"""What the statistics of a table take at most, unless ANALYZE says otherwise."""
+"""What the statistics of all that is analyzed at once take at most, unless said otherwise."""
 ALL_STATISTICS_BYTES = 64 << 20
 MOST_LOOKED_AT = 2_000_000
 """With more rows at hand a query begins in the order of its text, and learns."""
@@ -93,6 +97,7 @@ class JoinSizes:
         self._functions = functions
         self._statistics = StatisticsCache(ALL_STATISTICS_BYTES)
         self._analyzed: dict[str, int] = {}
+        self._joined: dict[str, set[str]] = {}
 
     def bound(
         self, sql: str, basis: str = "fresh", buckets: int = BUCKETS, degrees: str = "exact"
@@ -198,24 +203,51 @@ class JoinSizes:
 
     # -- statistics --------------------------------------------------------------------------
 
-    def analyze(self, *names: str, limit_bytes: int = STATISTICS_BYTES) -> None:
-        """Make statistics of tables, and of what is kept of streams."""
+    def analyze(
+        self,
+        *names: str,
+        limit_bytes: int = STATISTICS_BYTES,
+        joined_by: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        """Make statistics of tables, and of what is kept of streams. `joined_by` has the columns by
+        which they are joined; else those by which they were, and those that look like keys by
+        their names or by how many values they have."""
         if not names:
             raise ConfigError("nothing to analyze", remedy="name a table or a stream, or several")
-        self._undisturbed(lambda: self._analyze(names, limit_bytes))
+        self._undisturbed(lambda: self._analyze(names, limit_bytes, joined_by or {}))
 
-    def _analyze(self, names: Sequence[str], limit_bytes: int) -> None:
-        for name in names:
-            scan = self._scan(name)
-            table = self._rows.of(scan, AFTER_TIME).table  # rows that are held back, too
-            version = self._rows.version(scan)
-            found = TableStatistics.build(table, None, None, limit_bytes, version)
-            self._analyzed[scan.relation] = table.num_rows
-            if not self._statistics.put(scan.relation, found):
+    def _analyze(
+        self, names: Sequence[str], limit_bytes: int, joined_by: Mapping[str, Sequence[str]]
+    ) -> None:
+        scans = {scan.relation: scan for scan in map(self._scan, names)}
+        tables = {n: self._rows.of(s, AFTER_TIME).table for n, s in scans.items()}  # held back, too
+        keys = {n: joined_by.get(n) or self._keys(n, t) for n, t in tables.items()}
+        limits = split_limit({n: (t, keys[n], None) for n, t in tables.items()}, limit_bytes)
+        for name, table in tables.items():
+            version = self._rows.version(scans[name])
+            found = TableStatistics.build(table, keys[name], None, limits[name], version)
+            self._analyzed[name] = table.num_rows
+            if not self._statistics.put(name, found):
                 raise ConfigError(
                     f"statistics of {name} would take {found.nbytes:,} bytes",
                     remedy=f"allow at most {ALL_STATISTICS_BYTES:,}",
                 )
+
+    def _keys(self, relation: str, table: pa.Table) -> list[str] | None:
+        """The columns by which a relation is likely to be joined; None where nothing tells."""
+        catalog = self._planner.catalog
+        columns = {
+            name: [f.name for f in one.fields if f.type.is_integer or f.type.name == "STRING"]
+            for group in (catalog.tables, catalog.streams)
+            for name, one in group.items()
+        }
+        known = self._joined.get(relation, set()) | set(named_keys(columns)[relation])
+        return [c for c in table.column_names if c in known] or None
+
+    @property
+    def statistics_bytes(self) -> int:
+        """What all statistics take."""
+        return self._statistics.nbytes
 
     def drift(self) -> list[tuple[str, int, int]]:
         """What was analyzed: how many rows it had then, and how many are there now. With more of
@@ -266,6 +298,8 @@ class JoinSizes:
 
     def _asked(self, root: Node) -> _Asked:
         selected = joins_of(root)
+        for one in selected.joins[0].inputs:
+            self._joined.setdefault(one.relation, set()).update(c for _, c in one.columns)
         return _Asked(selected, self._rows.frontier(selected.sources.values()), self._rows)
 
 
