@@ -259,8 +259,8 @@ def test_outer_joins_are_bounded_with_rows_that_have_no_partner() -> None:
 
 
 def test_sysstream_tells_when_statistics_are_stale() -> None:
-    """bounds #19: the detector fires when more is observed than the statistics bound, and a bound is
-    made anew only when it is asked for, between two epochs."""
+    """bounds #19: the detector fires when more is observed than the statistics bound, and a bound
+    is made anew only when it is asked for, between two epochs."""
     runner = Runner(epochs=4)
     runner.stream("s", some(40, 8), retain="1 day")
     runner.query("SELECT k FROM s WHERE v < 0", name="keeps")

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from thalweg.plan.joins.join_trees import binary_trees
 from thalweg.runtime.sizes import join_sizes
 from thalweg.runtime.sizes.join_sizes import JoinSizes
 from thalweg.testing import Runner
@@ -66,6 +67,25 @@ def test_python_functions_are_not_called_to_find_an_order() -> None:
     assert pipeline(runner, "late", "s") == ["t", "u"]
 
 
+def kept(runner: Runner, query: str) -> list[set[str]]:
+    """The subresults that a query keeps whole."""
+    block = runner.queries[query].plan.relations[-1]
+    return [{block.leaves[i].alias for i in k.members} for k in block.subresults if k.whole]
+
+
+def test_the_smallest_subresults_are_kept() -> None:
+    runner = fed()
+    runner.query(f"{SQL} WITH (joins = 'xjoin')", name="early")
+    assert kept(runner, "early") == [{"s", "t"}]  # as in FROM: nothing is known yet
+    runner.run()
+    runner.query(f"{SQL} WITH (joins = 'xjoin')", name="late")
+    sizes = {
+        names: runner.bound(SQL).figure(names).rows
+        for names in (("s", "t"), ("s", "u"), ("t", "u"))
+    }
+    assert kept(runner, "late") == [set(min(sizes, key=lambda n: sizes[n] or 0))] == [{"s", "u"}]
+
+
 def shuffled(rng: random.Random) -> Any:
     def wrong(rows: Any) -> dict[str, tuple[str, ...]]:
         names = rows.graph.names
@@ -74,18 +94,22 @@ def shuffled(rng: random.Random) -> Any:
     return wrong
 
 
-def results(monkeypatch: pytest.MonkeyPatch, sizes: str, seed: int, **how: Any) -> list[str]:
+def results(
+    monkeypatch: pytest.MonkeyPatch, sizes: str, joins: str, seed: int, **how: Any
+) -> list[str]:
     """What a query over the past and new rows emits, that begins with an order by sizes."""
     with monkeypatch.context() as patch:
         if sizes == "off":
             patch.setattr(JoinSizes, "ordered", lambda self, bound, plan: plan)
         if sizes == "wrong":
-            patch.setattr(join_sizes, "probe_orders", shuffled(random.Random(seed)))
+            rng = random.Random(seed)
+            patch.setattr(join_sizes, "probe_orders", shuffled(rng))
+            patch.setattr(join_sizes, "smallest_tree", lambda b, _: rng.choice([*binary_trees(b)]))
         runner = fed(**how)
 
         def register(number: int) -> None:
             if number == min(2, runner.feedings):
-                runner.query(SQL, name="q")
+                runner.query(f"{SQL} WITH (joins = '{joins}')", name="q")
 
         runner.run(register)
         return sorted(map(repr, runner.queries["q"].results().to_pylist()))
@@ -99,8 +123,8 @@ def test_no_row_depends_on_sizes(monkeypatch: pytest.MonkeyPatch, seed: int) -> 
         {"epochs": 6, "restarts": (3,), "buckets": 2},
     ]  # fmt: skip
     found = [
-        results(monkeypatch, sizes, seed, **how)
-        for how in ways for sizes in ("on", "off", "wrong")
+        results(monkeypatch, sizes, joins, seed, **how)
+        for how in ways for sizes in ("on", "off", "wrong") for joins in ("auto", "xjoin")
     ]  # fmt: skip
     assert found[0]
     assert all(rows == found[0] for rows in found)

@@ -1,6 +1,7 @@
 """Joins as trees of kept subresults, where a query requests one (`joins = 'xjoin'`).
 
-The tree is the first that keys allow, and stays: it is the only candidate, and nothing is observed
+The tree is that of the plan, if sizes of subresults have advised one, or the first that keys allow,
+and stays: it is the only candidate, and nothing is observed
 for it.
 """
 
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from thalweg.adapt.trial import Trial
 from thalweg.adapt.watch import Candidate, Known, Watch, WatchKind, WatchProfiler
 from thalweg.plan.bound_query import QueryOptions
-from thalweg.plan.joins.join_trees import Tree, usual_tree, with_tree
+from thalweg.plan.joins.join_trees import Tree, tree_of, usual_tree, with_tree
 from thalweg.plan.physical import QueryPlan
 from thalweg.plan.relations.block import blocks_of
 
@@ -23,7 +24,7 @@ class TreeWatch(Watch[Tree]):
         super().__init__(None, "tree", Trial())
         self._relation = relation
         self._block = plan.block(relation)
-        self._tree = usual_tree(self._block)
+        self._tree = tree_of(self._block) if self._block.subresults else usual_tree(self._block)
 
     @property
     def choice(self) -> Tree:

@@ -6,7 +6,7 @@ root is kept whole: two branches at each node make an XJoin, all leaves under on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -90,6 +90,31 @@ def usual_tree(block: Block) -> Tree:
     for leaf in rest:
         tree = (tree, leaf)
     return tree
+
+
+def tree_of(block: Block) -> Tree:
+    """The tree that the subresults kept whole make."""
+    nodes = {frozenset(range(len(block.leaves)))}
+    nodes |= {frozenset(k.members) for k in block.subresults if k.whole}
+
+    def branches(node: frozenset[int]) -> Tree:
+        inner = [n for n in nodes if n < node and not any(n < m < node for m in nodes)]
+        single = node.difference(*inner) if inner else node
+        found = sorted([*([i] for i in single), *map(sorted, inner)])
+        return tuple(one[0] if len(one) == 1 else branches(frozenset(one)) for one in found)
+
+    return branches(max(nodes, key=len))
+
+
+def smallest_tree(block: Block, rows: Callable[[frozenset[int]], float]) -> Tree | None:
+    """Of all trees of binary joins that can be kept the one whose inner nodes have the fewest rows
+    together; None where there is none."""
+
+    def kept(tree: Tree) -> float:
+        inner = [b for b in tree if not isinstance(b, int)] if not isinstance(tree, int) else []
+        return sum(rows(frozenset(leaves_of(b))) + kept(b) for b in inner)
+
+    return min(binary_trees(block), key=kept, default=None)
 
 
 def binary_trees(block: Block) -> Iterator[Tree]:

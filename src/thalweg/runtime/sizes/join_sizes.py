@@ -3,6 +3,7 @@ estimated and measured."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,6 +33,7 @@ from thalweg.plan.bound_query import BoundQuery
 from thalweg.plan.catalog import StreamDef, TableDef
 from thalweg.plan.expr import UserCall, walk
 from thalweg.plan.joins.join_order import orderable_pipelines, repiped
+from thalweg.plan.joins.join_trees import smallest_tree, with_tree
 from thalweg.plan.logical import Node, Scan, Window
 from thalweg.plan.physical import QueryPlan
 from thalweg.runtime.planner import Planner
@@ -43,6 +45,8 @@ BASES = ("fresh", "cached")
 STATISTICS_BYTES = 1 << 20
 """What the statistics of all that is analyzed at once take at most, unless said otherwise."""
 ALL_STATISTICS_BYTES = 64 << 20
+MOST_IN_TREES = 6
+"""Of joins of more inputs not every tree is looked at."""
 MOST_LOOKED_AT = 2_000_000
 """With more rows at hand a query begins in the order of its text, and learns."""
 MOST_MADE = 20_000_000
@@ -182,8 +186,9 @@ class JoinSizes:
         return Figure.of(rows, Kind.DECLARED)
 
     def ordered(self, bound: BoundQuery, plan: QueryPlan) -> QueryPlan:
-        """The plan with the orders in which rows are looked up that the rows at hand advise, for a
-        query that has seen none yet; as it is where nothing is at hand."""
+        """The plan with what the rows at hand advise, for a query that has seen none yet: in which
+        order rows are looked up, or the tree whose kept subresults are smallest. As it is where
+        nothing is at hand."""
         pipelines = orderable_pipelines(plan)
         if not pipelines:
             return plan
@@ -193,6 +198,8 @@ class JoinSizes:
             return plan
         if asked.calls_functions or not asked.is_at_hand:
             return plan
+        if bound.options.joins == "xjoin":
+            return self._with_tree(plan, asked)
         orders = probe_orders(JoinRows.of(asked.selected.joins[0], asked.of, self._functions))
         for one in pipelines:
             names = [leaf.alias for leaf in plan.block(one.relation).leaves]
@@ -200,6 +207,22 @@ class JoinSizes:
                 chosen = [names.index(n) for n in orders[names[one.leaf]]]
                 plan = repiped(plan, one, chosen)
         return plan
+
+    def _with_tree(self, plan: QueryPlan, asked: _Asked) -> QueryPlan:
+        number = orderable_pipelines(plan)[0].relation
+        block = plan.block(number)
+        names = [leaf.alias for leaf in block.leaves]
+        if set(names) != set(asked.selected.sources) or len(names) > MOST_IN_TREES:
+            return plan
+        bounds = fresh_bound_of_select(asked.selected, asked.of)
+        known = {frozenset(names.index(a) for a in s.sources): s.figure for s in bounds.subjoins}
+
+        def rows(leaves: frozenset[int]) -> float:
+            found = known.get(leaves, UNKNOWN).rows
+            return math.inf if found is None else found
+
+        tree = smallest_tree(block, rows)
+        return plan if tree is None else with_tree(plan, number, tree)
 
     # -- statistics --------------------------------------------------------------------------
 
