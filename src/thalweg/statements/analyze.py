@@ -12,7 +12,7 @@ from thalweg.statements.services import Services
 
 @dataclass(frozen=True, slots=True)
 class Analyze:
-    effect: ClassVar[Effect] = Effect.SOURCE
+    effect: ClassVar[Effect] = Effect.CHANGE
     names: tuple[str, ...]
     at: int
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from thalweg.plan.joins.join_trees import binary_trees
-from thalweg.runtime.sizes import join_sizes
-from thalweg.runtime.sizes.join_sizes import JoinSizes
+from thalweg.runtime.session import registration
+from thalweg.runtime.sizes import initial_plan
 from thalweg.testing import Runner
 
 SECOND = 1_000_000
@@ -100,11 +100,13 @@ def results(
     """What a query over the past and new rows emits, that begins with an order by sizes."""
     with monkeypatch.context() as patch:
         if sizes == "off":
-            patch.setattr(JoinSizes, "ordered", lambda self, bound, plan: plan)
+            patch.setattr(registration, "initial_plan", lambda sizes, bound, plan: plan)
         if sizes == "wrong":
             rng = random.Random(seed)
-            patch.setattr(join_sizes, "probe_orders", shuffled(rng))
-            patch.setattr(join_sizes, "smallest_tree", lambda b, _: rng.choice([*binary_trees(b)]))
+            patch.setattr(initial_plan, "probe_orders", shuffled(rng))
+            patch.setattr(
+                initial_plan, "smallest_tree", lambda b, _: rng.choice([*binary_trees(b)])
+            )
         runner = fed(**how)
 
         def register(number: int) -> None:

@@ -44,7 +44,7 @@ def test_fresh_sizes_are_exact() -> None:
 def test_cached_bounds_hold_and_are_near() -> None:
     """Never under; q-errors at most 1.3, 11 and 100 at p50, p90 and p99 within 1 MB."""
     engine().analyze(*TABLES, limit_bytes=1_000_000)
-    assert engine().core.sizes.statistics_bytes <= 1_000_000
+    assert engine().core.analysis.statistics_bytes <= 1_000_000
     errors = []
     for sql, rows in queries():
         found = engine().bound(sql, basis="cached")

@@ -19,6 +19,7 @@ from thalweg.runtime.session.reading import StateReading
 from thalweg.runtime.sharing.filter_cohorts import load_members
 from thalweg.runtime.sizes.join_sizes import JoinSizes
 from thalweg.runtime.sizes.living_rows import LivingRows
+from thalweg.runtime.sizes.table_analysis import TableAnalysis
 from thalweg.runtime.sources.python_arguments import arrow_fields
 from thalweg.runtime.state.definitions import Definitions
 from thalweg.runtime.state.engine_state import EngineState
@@ -65,7 +66,7 @@ class CommittedReader:
             explainer,
             self._invocations,
             language,
-            JoinSizes(planner, LivingRows(catalog, state, storage, {}), {}),
+            _sizes(planner, LivingRows(catalog, state, storage, {})),
         )
 
     def results(self, name: str) -> pa.Table:
@@ -73,6 +74,10 @@ class CommittedReader:
         name = self.queries.find(name)
         self._invocations.refuse_without_output(name)
         return self._results.results(name)
+
+
+def _sizes(planner: Planner, living: LivingRows) -> JoinSizes:
+    return JoinSizes(planner, living, TableAnalysis(planner.catalog, living), {})
 
 
 def _catalog(storage: Storage, state: EngineState) -> Catalog:

@@ -57,6 +57,7 @@ from thalweg.runtime.sharing.window_stores import WindowStores
 from thalweg.runtime.sinks.factory import ProcessSinks, SinkFactory
 from thalweg.runtime.sizes.join_sizes import JoinSizes
 from thalweg.runtime.sizes.living_rows import LivingRows
+from thalweg.runtime.sizes.table_analysis import TableAnalysis
 from thalweg.runtime.sources.log_writer import LogWriter
 from thalweg.runtime.state.committer import Committer
 from thalweg.runtime.state.definitions import Definitions
@@ -174,9 +175,11 @@ class EngineCore:
         )  # fmt: skip
         self.coverage = QueryCoverage(state, self.lookup)
         living = LivingRows(self.catalog, state, storage, self.functions.code)
+        self.analysis = TableAnalysis(self.catalog, living)
         self.sizes = JoinSizes(
-            self.planner, living, self.functions.code, lambda run: self.changes.between_epochs(run)
-        )
+            self.planner, living, self.analysis, self.functions.code,
+            lambda run: self.changes.between_epochs(run),
+        )  # fmt: skip
 
     def _build_epoch(self, clock: Callable[[], int]) -> None:
         storage, state, plans, settings = self.storage, self.state, self.plans, self.settings
@@ -190,7 +193,7 @@ class EngineCore:
             self.catalog, state, plans, self.scheduler, self.upkeep, self.queries.keeps_answer
         )
         self.system = SystemStream(
-            self.catalog, state, plans, self.adaptation, self.intake, self.sizes.drift
+            self.catalog, state, plans, self.adaptation, self.intake, self.analysis.drift
         )
         tasks = StepTasks(storage, state, plans, self.window_stores, self.files, settings)
         applied = ApplyResults(
@@ -270,7 +273,7 @@ class EngineCore:
             streams,
             where,
             self.definitions,
-            self.sizes,
+            self.analysis,
             self.settings.default_idle,
         )
 

@@ -21,6 +21,8 @@ from thalweg.runtime.sharing.filter_cohorts import FilterCohorts
 from thalweg.runtime.sharing.placement import Placement
 from thalweg.runtime.sinks.factory import SinkFactory
 from thalweg.runtime.sinks.sinks import FunctionSink, Sink
+from thalweg.runtime.sizes.admission import refuse_larger
+from thalweg.runtime.sizes.initial_plan import initial_plan
 from thalweg.runtime.sizes.join_sizes import JoinSizes
 from thalweg.runtime.sources.python_arguments import refuse_name
 from thalweg.runtime.state.engine_state import EngineState
@@ -112,7 +114,7 @@ class Registration:
                 name, planned.query, planned.text, planned.script, planned.altered
             )
         if self._known(name) is None:  # one that has run goes on
-            self._sizes.refuse_larger(planned.bound)
+            refuse_larger(self._sizes, planned.bound)
         bound, query = planned.bound, Registered(name, planned.text, callback)
         shared = self._admission.shared(planned, callback)
         if shared is not None:
@@ -134,7 +136,7 @@ class Registration:
         definition = Definition(planned.text, created=planned.text)
         plan = planned.plan
         if self._known(name) is None:
-            plan = self._sizes.ordered(bound, plan)
+            plan = initial_plan(self._sizes, bound, plan)
         state = self._registry.add(name, definition, plan, bound.options)
         self._modes.begin(name, bound)
         schema = described_schema(output_schema(bound))

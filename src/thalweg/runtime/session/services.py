@@ -15,7 +15,7 @@ from thalweg.runtime.session.streams import Streams
 from thalweg.runtime.session.tables import Tables
 from thalweg.runtime.session.views import Views
 from thalweg.runtime.sharing.placement import Placement
-from thalweg.runtime.sizes.join_sizes import JoinSizes
+from thalweg.runtime.sizes.table_analysis import TableAnalysis
 from thalweg.runtime.state.definitions import Definitions
 from thalweg.statements.protocol import Language
 from thalweg.statements.services import Sources
@@ -67,5 +67,5 @@ class EngineServices:
     streams: Streams
     sources: Sources
     definitions: Definitions
-    statistics: JoinSizes
+    statistics: TableAnalysis
     default_idle: int | None

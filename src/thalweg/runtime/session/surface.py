@@ -11,7 +11,7 @@ from thalweg.estimate.bounds import Bounds
 from thalweg.estimate.fresh import BUCKETS
 from thalweg.runtime.session.query_handle import Query
 from thalweg.runtime.session.session import Session
-from thalweg.runtime.sizes.join_sizes import STATISTICS_BYTES
+from thalweg.runtime.sizes.table_analysis import STATISTICS_BYTES
 
 
 class Surface:
@@ -45,7 +45,10 @@ class Surface:
         """Make statistics of tables and of what is kept of streams, all together of at most so many
         bytes, for bounds that read no row (`basis = "cached"`). `joined_by` says by which columns
         each is joined; else that is told by earlier queries and by names."""
-        self.session.core.sizes.analyze(*names, limit_bytes=limit_bytes, joined_by=joined_by)
+        core = self.session.core
+        core.changes.between_epochs(
+            lambda: core.analysis.analyze(*names, limit_bytes=limit_bytes, joined_by=joined_by)
+        )
 
     def bound(
         self, sql: str, basis: str = "fresh", buckets: int = BUCKETS, degrees: str = "exact"
