@@ -56,8 +56,6 @@ class AskedJoin:
     def unknown(self, gone: Sequence[str], basis: str, degrees: str) -> Bounds:
         """The answer where rows that live in some inputs are not at hand."""
         sources = self.selected.sources
-        streams = dict.fromkeys(scan_of(sources[a]).relation for a in gone)
-        told = (
-            f"rows that live in {', '.join(gone)} are not kept: give {', '.join(streams)} a RETAIN"
-        )
+        streams = ", ".join(dict.fromkeys(scan_of(sources[a]).relation for a in gone))
+        told = f"rows that live in {', '.join(gone)} are not kept: give {streams} a RETAIN"
         return Bounds((SubJoin(tuple(sources), UNKNOWN, degrees, ""),), basis, told)

@@ -109,7 +109,7 @@ class TableAnalysis:
         return self._statistics.get(relation, self._rows.version(self._scan(relation)))
 
     def bounds(self, selected: SelectedJoins) -> Bounds:
-        """Of a SELECT and its connected parts; unknown without statistics of the rows as they are."""
+        """Of a SELECT and its connected parts; unknown without statistics of rows as they are."""
         found = [self._cached_join(one) for one in selected.joins]
         if len(found) == 1:
             return found[0]
