@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from thalweg.estimate.conditions import conditions_of
 from thalweg.estimate.join_query import Attribute, JoinInput, JoinQuery
+from thalweg.estimate.keys.key_type import key_type
 from thalweg.plan import functions
 from thalweg.plan.expr import Call, Column, Expr, Predicate, columns_of
 from thalweg.plan.functions import is_deterministic
 from thalweg.plan.functions.casting import common_type
-from thalweg.plan.types import STRING
+from thalweg.plan.types import STRING, DataType
 
 
 @dataclass(slots=True)
@@ -39,10 +40,11 @@ def join_query(
         name = one.columns[0].name
         attributes.append(Attribute(name, one.null_safe))
         chosen: dict[str, Column] = {}
-        for column in one.columns:
+        compared = key_type([c.type for c in one.columns])
+        for column in sorted(one.columns, key=lambda c: c.name):  # whatever the text's order is
             alias, short = column.name.split(".", 1)
             if alias in chosen:
-                filters[alias].append(_equal(chosen[alias], column, one.null_safe))
+                filters[alias].append(_equal(chosen[alias], column, compared, one.null_safe))
             else:
                 chosen[alias] = column
                 columns[alias].append((name, short))
@@ -84,7 +86,7 @@ def _merge(classes: list[_Class], pair: tuple[Column, Column], null_safe: bool) 
 
 def _equated(expr: Expr) -> tuple[Column, Column] | None:
     """The columns of an equality that compares them as Spark's coercion does, whatever casts are
-    written; text beside another type is no key."""
+    written. Text beside another type is no key."""
     if not isinstance(expr, Call) or expr.function not in ("=", "<=>"):
         return None
     left, right = (_column(a) for a in expr.args)
@@ -103,8 +105,10 @@ def _column(expr: Expr) -> Column | None:
     return expr if isinstance(expr, Column) else None
 
 
-def _equal(one: Column, other: Column, null_safe: bool) -> Predicate:
-    return Predicate(functions.resolve("<=>" if null_safe else "=", [one, other]), 0)
+def _equal(one: Column, other: Column, compared: DataType, null_safe: bool) -> Predicate:
+    """Two columns of one input as the join compares them."""
+    both = [functions.cast(column, compared) for column in (one, other)]
+    return Predicate(functions.resolve("<=>" if null_safe else "=", both), 0)
 
 
 def _conjuncts(predicate: Predicate) -> list[Predicate]:

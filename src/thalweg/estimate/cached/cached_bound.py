@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, islice
@@ -111,16 +110,15 @@ def _inputs(
 def _alike(
     attribute: str, known: Mapping[int, JoinInput], statistics: Mapping[str, TableStatistics]
 ) -> dict[int, str]:
-    """The columns of an attribute whose types hash alike: those of the most frequent family."""
+    """The columns of an attribute, if the types of all hash alike. Columns of one type that equal
+    the same column of another are not always equal: 2^53 and 2^53 + 1 are the same double."""
     found = {}
     for i, source in known.items():
         keys = statistics[source.relation].keys
         if attribute in source.attributes and source.column(attribute) in keys:
             found[i] = keys[source.column(attribute)]
-    if not found:
-        return {}
-    family = Counter(k.family for k in found.values()).most_common(1)[0][0]
-    return {i: k.name for i, k in found.items() if k.family == family}
+    families = {k.family for k in found.values()}
+    return {i: k.name for i, k in found.items()} if len(families) == 1 else {}
 
 
 @dataclass(frozen=True)

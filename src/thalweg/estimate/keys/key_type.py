@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thalweg.columns.vector import from_arrow
+from thalweg.columns.vector import Vector, from_arrow
 from thalweg.errors import TypeMismatch
+from thalweg.exec.expressions.evaluate import evaluate
+from thalweg.plan import functions
+from thalweg.plan.expr import Column
 from thalweg.plan.functions.casting import common_type
 from thalweg.plan.types import STRING, DataType, of_result, to_arrow
 
@@ -36,14 +38,33 @@ def key_type(types: Sequence[DataType]) -> DataType:
 def key_values(column: pa.ChunkedArray | pa.Array, wanted: DataType) -> pa.Array:
     """The column in the type of its key, in the layout that hashes take."""
     own = of_result(column.type)
-    array = from_arrow(column, own).to_arrow()
-    return array if own == wanted else pc.cast(array, to_arrow(wanted), safe=False)
+    vector = from_arrow(column, own)
+    if own == wanted:
+        return vector.to_arrow()
+    if "DECIMAL" in (own.name, wanted.name):
+        return _converted(vector, wanted)
+    return pc.cast(vector.to_arrow(), to_arrow(wanted), safe=False)
+
+
+def _converted(vector: Vector, wanted: DataType) -> pa.Array:
+    """As a join converts decimals: Arrow cuts and rounds them in other ways. NULL where that errs,
+    since such a row is refused."""
+    expr = functions.cast(Column(vector.type, True, "key"), wanted)
+    found = evaluate(expr, {"key": vector}, len(vector))
+    values = Vector(found.type, found.data, found.valid).to_arrow()
+    if found.errors is None:
+        return values
+    return pc.if_else(pa.array(found.errors == 0), values, pa.scalar(None, values.type))
 
 
 def loses_digits(column: pa.ChunkedArray | pa.Array, wanted: DataType) -> bool:
     """Whether different values of the column may become one key."""
     own = of_result(column.type)
-    if own == wanted or not wanted.is_float or own.is_float:
+    if own == wanted or own.is_float:
+        return False
+    if own.name == "DECIMAL":
+        return wanted.is_float or wanted.scale < own.scale
+    if not wanted.is_float:
         return False
     if not own.is_integer:
         return True
@@ -51,4 +72,4 @@ def loses_digits(column: pa.ChunkedArray | pa.Array, wanted: DataType) -> bool:
         return False
     ends = pc.min_max(column)
     least, most = ends["min"].as_py(), ends["max"].as_py()
-    return least is not None and bool(np.maximum(-least, most) > _WHOLE_IN_A_DOUBLE)
+    return least is not None and max(-least, most) > _WHOLE_IN_A_DOUBLE

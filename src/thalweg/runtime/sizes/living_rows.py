@@ -122,7 +122,7 @@ class LivingRows:
 
     def _read(self, source: Node, packs: tuple[PackMeta, ...], frontier: int) -> pa.Table:
         scan = scan_of(source)
-        names = [f.name.split(".", 1)[1] for f in scan.fields]
+        names = _names(scan)
         if scan.is_table:
             return _together(scan, [_current(self._storage.read_table(p.name)) for p in packs])
         low, high = self._kept_since(scan), frontier
@@ -149,18 +149,25 @@ class LivingRows:
         scan = scan_of(source)
         if changes is None:
             return _together(scan, [])
-        content = changes.drop_columns([TIME, SIGN])
+        content, names = changes.drop_columns([TIME, SIGN]), _names(scan)
+        if not names:
+            return pa.table({"rows": pa.nulls(sum(changes.column(SIGN).to_pylist()))})
         vectors = [arrow_vector(content, n) for n in content.column_names]
         number, first = numbered_rows(vectors, content.num_rows)
         times = np.bincount(number, changes.column(SIGN).to_numpy()).astype(np.int64)
         rows = content.take(pa.array(np.repeat(first, np.maximum(times, 0))))
-        return rows.rename_columns([f.name.split(".", 1)[1] for f in scan.fields])
+        return rows.rename_columns(names)
 
 
 def scan_of(source: Node) -> Scan:
     found = source.input if isinstance(source, Window) else source
     assert isinstance(found, Scan)
     return found
+
+
+def _names(scan: Scan) -> list[str]:
+    """The columns that are read, as the relation calls them."""
+    return [f.name.split(".", 1)[1] for f in scan.fields]
 
 
 def _current(table: pa.Table) -> pa.Table:
@@ -181,7 +188,7 @@ def _between(pack: Pack, since: int, until: int) -> int:
 
 
 def _together(scan: Scan, tables: list[pa.Table]) -> pa.Table:
-    names = [f.name.split(".", 1)[1] for f in scan.fields]
+    names = _names(scan)
     if tables:
         return pa.concat_tables([_some_of(t, names) for t in tables]).combine_chunks()
     types = [to_arrow(f.type) for f in scan.fields]
