@@ -1,0 +1,1 @@
+"""Keys of joins as small integers, made of the one normalised hash."""

@@ -1,0 +1,1 @@
+"""Bound sketches: counts and largest degrees per combination of hash buckets."""
