@@ -12,7 +12,7 @@ import pyarrow as pa
 from thalweg.errors import BindError
 from thalweg.exec.expressions.constant_value import constant_value
 from thalweg.exec.relations.emit import SIGN
-from thalweg.lang.binding.binder import bind, check
+from thalweg.lang.binding.binder import bind, bind_relation, check
 from thalweg.lang.parsing import ast
 from thalweg.lang.parsing.parser import parse_query
 from thalweg.plan.bound_query import BoundQuery
@@ -66,6 +66,12 @@ class Planner:
         """The optimised logical plan of a SELECT."""
         with _refusing_too_deep():
             return optimize(bind(parse_query(text), self.catalog, text), constant_value)
+
+    def relation(self, text: str) -> BoundQuery:
+        """The optimised logical plan of a SELECT that need not be able to run continuously."""
+        with _refusing_too_deep():
+            bound = bind_relation(parse_query(text), self.catalog, text)
+            return optimize(bound, constant_value)
 
     def physical(self, bound: BoundQuery, orders: Orders | None = None) -> QueryPlan:
         with _refusing_too_deep():

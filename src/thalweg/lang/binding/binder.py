@@ -55,6 +55,18 @@ def bind(query: ast.Query, catalog: Catalog, text: str) -> BoundQuery:
         return _whole(query, catalog, text)
 
 
+def bind_relation(query: ast.Query, catalog: Catalog, text: str) -> BoundQuery:
+    """The bound query, whether or not it can run continuously: it may read tables alone, sort what
+    is not RSTREAM, and need state without end."""
+    with placed(text, query.at):
+        found = _bind(query, catalog, text)
+        return BoundQuery(_root(found), found.options, text)
+
+
+def _root(found: Found) -> Emit:
+    return Emit(found.finished, found.kind, found.order, found.limit)
+
+
 def _whole(query: ast.Query, catalog: Catalog, text: str) -> BoundQuery:
     found = _bind(query, catalog, text)
     if not any(isinstance(n, Scan) and not n.is_table for n in walk_nodes(found.node)):
@@ -63,7 +75,7 @@ def _whole(query: ast.Query, catalog: Catalog, text: str) -> BoundQuery:
             remedy="a query over tables alone is a Spark query: use engine.spark.sql",
         ).at(text, *place(text, query.at))
     _check_order(query, found, text)
-    root = Emit(found.finished, found.kind, found.order, found.limit)
+    root = _root(found)
     sink = sink_spec(found.into, found.kind, text, query.at)
     bound = BoundQuery(root, found.options, text, sink)
     state = verdict(bound.root)
