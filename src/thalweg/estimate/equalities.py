@@ -17,6 +17,9 @@ from thalweg.plan.functions import is_deterministic
 from thalweg.plan.functions.casting import common_type
 from thalweg.plan.types import STRING
 
+IMPLIED = -1
+"""The position of a predicate that is not written, but follows from others."""
+
 
 @dataclass(slots=True)
 class _Class:
@@ -64,7 +67,7 @@ def _sorted_out(
     residual = []
     for predicate in (part for p in predicates for part in _conjuncts(p)):
         aliases = {c.split(".", 1)[0] for c in columns_of(predicate.expr)}
-        pair = _equated(predicate.expr)
+        pair = equated(predicate.expr)
         if len(aliases) == 1 and is_deterministic(predicate.expr):
             filters[aliases.pop()].append(predicate)
         elif len(aliases) == 2 and pair is not None:
@@ -82,7 +85,7 @@ def _merge(classes: list[_Class], pair: tuple[Column, Column], null_safe: bool) 
     classes[:] = [c for c in classes if c not in touched] + [merged]
 
 
-def _equated(expr: Expr) -> tuple[Column, Column] | None:
+def equated(expr: Expr) -> tuple[Column, Column] | None:
     """The columns of an equality that compares them as Spark's coercion does, whatever casts are
     written; text beside another type is no key."""
     if not isinstance(expr, Call) or expr.function not in ("=", "<=>"):
@@ -104,7 +107,7 @@ def _column(expr: Expr) -> Column | None:
 
 
 def _equal(one: Column, other: Column, null_safe: bool) -> Predicate:
-    return Predicate(functions.resolve("<=>" if null_safe else "=", [one, other]), 0)
+    return Predicate(functions.resolve("<=>" if null_safe else "=", [one, other]), IMPLIED)
 
 
 def _conjuncts(predicate: Predicate) -> list[Predicate]:

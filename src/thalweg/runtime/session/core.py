@@ -171,6 +171,11 @@ class EngineCore:
             self.placement.detach, self.dormant.may_rest,
         )  # fmt: skip
         self.coverage = QueryCoverage(state, self.lookup)
+        self.tables = Tables(
+            self.catalog, state, self.plans, self.planner, self.queries, self.registry,
+            self.placement, self.modes, TableVersions(storage, state, self.files),
+            self.definitions,
+        )  # fmt: skip
 
     def _build_epoch(self, clock: Callable[[], int]) -> None:
         storage, state, plans, settings = self.storage, self.state, self.plans, self.settings
@@ -199,10 +204,11 @@ class EngineCore:
 
     @property
     def settlers(self) -> tuple[Settler, ...]:
-        """What is settled between epochs, in this order: a query that changes its mode may share
-        other windows, members are written down before cohorts unite, and only queries with equal
-        frontiers become dormant or members."""
+        """What is settled between epochs, in this order: tables that are read get their rows, a
+        query that changes its mode may share other windows, members are written down before
+        cohorts unite, and only queries with equal frontiers become dormant or members."""
         return (
+            self.tables,
             self.modes,
             self.window_stores,
             self.cohorts,
@@ -222,20 +228,16 @@ class EngineCore:
         )
         self.reading = StateReading(
             state, self.lookup, self.definitions, self.coverage, self.explainer, self.invocations,
-            self.language,
+            self.language, lambda: self.tables.unread,
         )  # fmt: skip
         self.stats = QueryStats(self.storage, state, self.lookup, self.results, self.adaptation)
         self.registration = Registration(
             self.catalog, state, planner, queries, self.registry, self.cohorts, self.admission,
-            self.placement, self.modes, sinks,
+            self.placement, self.modes, sinks, self.tables.fetch,
         )  # fmt: skip
         self.alteration = Alteration(
             state, plans, planner, queries, self.registry, self.cohorts, self.dormant,
             self.placement, self.modes, self.registration,
-        )  # fmt: skip
-        self.tables = Tables(
-            self.catalog, state, plans, planner, queries, self.registry, self.placement,
-            self.modes, TableVersions(self.storage, state, self.files), self.definitions,
         )  # fmt: skip
         self.views = Views(
             self.catalog, planner, queries, self.registration, self.definitions,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +27,8 @@ from thalweg.runtime.state.query_state import Definition
 
 
 class Registration:
-    """Lets queries in. `plan` may be asked at any time, `admit` between two epochs only."""
+    """Lets queries in. `plan` may be asked at any time, `admit` between two epochs only. `fetch`
+    collects the rows of tables that a query is going to read."""
 
     def __init__(
         self,
@@ -41,6 +42,7 @@ class Registration:
         placement: Placement,
         modes: MaterializeModes,
         sinks: SinkFactory,
+        fetch: Callable[[Iterable[str]], None],
     ) -> None:
         self._catalog = catalog
         self._state = state
@@ -52,6 +54,7 @@ class Registration:
         self._placement = placement
         self._modes = modes
         self._sinks = sinks
+        self._fetch = fetch
         self._unnamed = 0
 
     def free_name(self, text: str) -> str:
@@ -96,6 +99,7 @@ class Registration:
         if altered is None:
             altered = definition.altered if definition is not None and is_same else {}
         found = self._planner.planned(name, query, text, script, altered)
+        self._fetch(found.reads)
         if definition is None or not definition.mode or not is_same:
             self._modes.refuse(name, found.bound)  # one that runs has found its mode
         return found
