@@ -9,14 +9,17 @@ handed to Spark as it is.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from functools import partial
+from math import prod
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from thalweg.errors import BindError, ThalwegError
+from thalweg.estimate.allocation import allocations
+from thalweg.estimate.batch.implied_filters import with_implied_filters
 from thalweg.estimate.batch.partitioned_order import (
     PartitionedOrder,
     Rows,
@@ -25,25 +28,30 @@ from thalweg.estimate.batch.partitioned_order import (
     same_joins,
 )
 from thalweg.estimate.batch.rewritten import rewritten
-from thalweg.estimate.batch.sizes import MOST_SETS, RowSizes, Sizes, trusted
+from thalweg.estimate.batch.sizes import MOST_SETS, RowSizes, Sizes, SketchSizes, trusted
 from thalweg.estimate.batch.written_join import WrittenJoin, written_join
-from thalweg.estimate.hypergraph import connected_sets
-from thalweg.estimate.join_query import JoinInput, JoinQuery
+from thalweg.estimate.hypergraph import Hypergraph, connected_sets
+from thalweg.estimate.join_query import JoinInput
 from thalweg.estimate.join_rows import JoinRows
-from thalweg.estimate.keys.keyed_table import KeyedTable
+from thalweg.estimate.keys.key_type import key_type
 from thalweg.lang.binding.binder import bind_relation
 from thalweg.lang.parsing import ast
 from thalweg.lang.parsing.parser import parse_query
+from thalweg.plan.expr import columns_of
+from thalweg.plan.types import DataType
 from thalweg.runtime.session.core import EngineCore
 from thalweg.spark.batch.frames import BatchFrames, TableFrames
 from thalweg.spark.batch.join_tree import optimized_tree
-from thalweg.spark.batch.key_rows import KeyInput, KeyRows
+from thalweg.spark.batch.key_rows import KeptColumns, KeyRows
 from thalweg.spark.batch.log import BatchLog, BatchRun, shape_of
+from thalweg.spark.batch.sketches import SketchInput, SparkSketches, distinct_keys
 
 ENOUGH_BETTER = 0.5
 """The share of Spark's intermediate rows that a new order may predict at most."""
-FEW_ROWS = 1_000_000
-"""Intermediate rows that Spark makes in the time that planning takes."""
+FEW_ROWS = 20_000_000
+"""Intermediate rows that Spark makes in the time in which it analyzes another text."""
+SKETCH_CELLS = 4096
+MOST_SHAPES = 4
 _REORDER = "spark.sql.cbo.joinReorder.enabled"
 _BROADCAST = "spark.sql.autoBroadcastJoinThreshold"
 
@@ -57,6 +65,7 @@ class Batch:
         self._core = core
         self._frames = BatchFrames(spark, core, given)
         self.keys = KeyRows(spark)
+        self.sketches = SparkSketches(spark)
         self.log = BatchLog(spark)
 
     def __call__(self, sql: str, *, reorder: bool = True) -> DataFrame:
@@ -66,13 +75,18 @@ class Batch:
         order where guaranteed sizes predict at most half of the intermediate rows of Spark's own
         order; with `reorder` false never. `log` says what was chosen, and why.
         """
-        begun, jobs = time.perf_counter(), self.keys.jobs
-        run = BatchRun(_shape(sql), sql)
+        begun, jobs = time.perf_counter(), self._jobs
+        run = BatchRun(_shape(sql), sql, begun=time.time() * 1000)
         found = self._planned(sql, run, reorder)
         run.planning = time.perf_counter() - begun - run.preparing
-        run.planning_jobs = self.keys.jobs - jobs
+        run.planning_jobs = self._jobs - jobs
+        run.planned = time.time() * 1000
         self.log.add(run)
         return found
+
+    @property
+    def _jobs(self) -> int:
+        return self.keys.jobs + self.sketches.jobs
 
     def close(self) -> None:
         self._frames.close()
@@ -87,7 +101,7 @@ class Batch:
             return self._unread(text, error)
         text = self._frames.inlined(query, text)
         asis = self._analyzed(text)
-        run.marks = _marks(asis)
+        _mark(run, asis)
         if not reorder or self.log.is_lost(run.shape):
             run.notes += ("as written: " + ("asked for" if not reorder else "reordering lost"),)
             return asis
@@ -132,20 +146,20 @@ class Batch:
     ) -> DataFrame:
         names = [s.alias for s in written.sources]
         run.written = run.order = theirs.text(names)
-        inputs = self._inputs(written)
-        whole_inputs = [i.unfiltered for i in inputs]
-        if not self._prepared(whole_inputs, run):
-            run.notes += ("as written: an input is larger than planning reads",)
+        sizes = self._sizes(written, run)
+        if sizes is None:
+            run.notes += ("as written: subqueries and products are not sized",)
             return asis
-        if _is_cheap(self._sizes(written, whole_inputs), theirs):
-            run.notes += ("as written: no intermediate result is large, whatever the filters",)
-            return asis
-        sizes = self._sizes(written, inputs)
-        ours, rows = _best(sizes, self._small(written, sizes))
         whole = sizes.graph.whole
-        run.bound, run.estimate = sizes.figure(whole), sizes.estimate(whole)
+        run.asked, run.estimate = partial(sizes.figure, whole), sizes.estimate(whole)
+        if intermediate_rows(theirs, _bounds(sizes)) < FEW_ROWS:
+            run.notes += ("as written: no intermediate result is large",)
+            return asis
+        ours, rows = _best(sizes, self._small(written, sizes))
         run.rows, run.written_rows = (intermediate_rows(t, rows) for t in (ours, theirs))
-        if same_joins(ours, theirs) or run.rows > ENOUGH_BETTER * run.written_rows:
+        is_better = run.rows <= ENOUGH_BETTER * run.written_rows
+        if same_joins(ours, theirs) or not is_better or run.written_rows - run.rows < FEW_ROWS:
+            run.notes += ("as written: no order is much better",)
             return asis
         return self._emitted(written, ours, sizes, asis, run)
 
@@ -160,42 +174,57 @@ class Batch:
         if found.schema != asis.schema:
             run.notes += ("as written: the columns of the new order differ",)
             return asis
-        run.reordered, run.order, run.marks = True, ours.text(names), _marks(found)
+        run.reordered, run.order = True, ours.text(names)
+        _mark(run, found)
         if confirmed is None or not same_joins(ours, confirmed):
             shown = "another one" if confirmed is None else confirmed.text(names)
             run.notes += (f"Spark's plan has not this order, but {shown}",)
         return found
 
-    def _prepared(self, inputs: Sequence[KeyInput], run: BatchRun) -> bool:
-        """Whether all relations are small enough for their keys to be here, as they are then: once
-        for each version of a relation, whatever the queries."""
-        begun = time.perf_counter()
-        fits = max(self.keys.sizes(inputs)) <= self.keys.most
-        if fits:
-            self.keys.of(inputs)
-        run.preparing = time.perf_counter() - begun
-        return fits
-
     # -- what the order is made of -----------------------------------------------------------
 
-    def _inputs(self, written: WrittenJoin) -> list[KeyInput]:
-        found = []
-        for one, source in zip(written.query.inputs, written.sources, strict=True):
-            columns = tuple(dict.fromkeys(c for _, c in one.columns))
-            version = None if source.relation is None else self._frames.version(source.relation)
-            filters = written.filters[one.alias]
-            found.append(KeyInput(source.text, one.alias, columns, filters, version))
-        return found
+    def _sizes(self, written: WrittenJoin, run: BatchRun) -> Sizes | None:
+        """Sizes of sub-joins; None where there is no way to know them cheaply."""
+        begun = time.perf_counter()
+        views = [self._frames.view(s.relation) for s in written.sources]
+        known = [v for v in views if v is not None]
+        if len(known) < len(views):
+            return None
+        fits = self.keys.fits(known)
+        run.preparing = time.perf_counter() - begun
+        return self._of_rows(written, known, run) if fits else self._of_sketches(written)
 
-    def _sizes(self, written: WrittenJoin, inputs: Sequence[KeyInput]) -> RowSizes:
-        tables = dict(
-            zip((r.alias for r in written.query.inputs), self.keys.of(inputs), strict=True)
-        )
+    def _of_rows(self, written: WrittenJoin, views: list[str], run: BatchRun) -> Sizes:
+        """From the columns of all tables, filtered here."""
+        begun = time.perf_counter()
+        query = with_implied_filters(written.query, written.columns)
+        wanted = [
+            KeptColumns(v, _columns(written, r)) for v, r in zip(views, query.inputs, strict=True)
+        ]
+        found = self.keys.of(wanted)
+        run.preparing += time.perf_counter() - begun
+        tables = dict(zip((r.alias for r in query.inputs), found, strict=True))
+        return RowSizes(JoinRows.of(query, lambda one: tables[one.alias]))
 
-        def rows_of(one: JoinInput) -> KeyedTable:
-            return tables[one.alias]
-
-        return RowSizes(JoinRows.of(_unfiltered(written), rows_of))
+    def _of_sketches(self, written: WrittenJoin) -> Sizes | None:
+        """From sketches that Spark makes: tables are larger than a driver should hold."""
+        graph = Hypergraph.of(written.query)
+        if any(not edge for edge in graph.edges):
+            return None
+        shapes = _shapes(graph)
+        safe = frozenset(a.name for a in written.query.attributes if a.null_safe)
+        types = {a: str(_key_type(written, a)) for a in graph.attributes}
+        inputs = [
+            SketchInput(
+                s.text, r.alias, tuple((a, r.column(a), types[a]) for a in edge), shapes[i],
+                written.filters[r.alias], safe & set(edge),
+            )
+            for i, (s, r, edge) in enumerate(
+                zip(written.sources, written.query.inputs, graph.edges, strict=True)
+            )
+        ]  # fmt: skip
+        found = self.sketches.of(inputs)
+        return SketchSizes(graph, found, [distinct_keys(s) for s in found])
 
     def _small(self, written: WrittenJoin, sizes: Sizes) -> int:
         """The inputs that may be sent to every machine: bound times width below Spark's limit."""
@@ -220,6 +249,33 @@ def _best(sizes: Sizes, small: int) -> tuple[Tree, Rows]:
     return (order.greedy() if len(sets) < several else order.best()), rows
 
 
+def _bounds(sizes: Sizes) -> Rows:
+    def rows(inputs: int) -> float:
+        found = sizes.figure(inputs).rows
+        return float("inf") if found is None else float(found)
+
+    return rows
+
+
+def _shapes(graph: Hypergraph) -> list[tuple[tuple[int, ...], ...]]:
+    """Per input the shapes of its sketches: those of the finest allocations, coarser ones are made
+    of them."""
+    chosen = [
+        a
+        for a in allocations(graph, connected_sets(graph, MOST_SETS), SKETCH_CELLS)
+        if any(prod(a[x] for x in e) == SKETCH_CELLS for e in graph.edges)
+    ]
+    return [
+        tuple(dict.fromkeys(tuple(one[a] for a in edge) for one in chosen[-MOST_SHAPES:]))
+        for edge in graph.edges
+    ]
+
+
+def _key_type(written: WrittenJoin, attribute: str) -> DataType:
+    inputs = (r for r in written.query.inputs if attribute in r.attributes)
+    return key_type([written.columns[f"{r.alias}.{r.column(attribute)}"].type for r in inputs])
+
+
 def _but_the_whole(rows: Rows, whole: int) -> Rows:
     """Sizes without that of the whole, which all orders have in common."""
 
@@ -229,29 +285,21 @@ def _but_the_whole(rows: Rows, whole: int) -> Rows:
     return size
 
 
-def _is_cheap(sizes: Sizes, tree: Tree) -> bool:
-    def rows(inputs: int) -> float:
-        found = sizes.figure(inputs).rows
-        return float("inf") if found is None else float(found)
-
-    return intermediate_rows(tree, rows) <= FEW_ROWS
-
-
-def _unfiltered(written: WrittenJoin) -> JoinQuery:
-    """The join over rows that have passed their filters already."""
-    inputs = tuple(replace(r, predicates=(), conditions=()) for r in written.query.inputs)
-    return replace(written.query, inputs=inputs)
+def _columns(written: WrittenJoin, one: JoinInput) -> tuple[tuple[str, DataType], ...]:
+    """The columns that keys and filters of an input read, with their types."""
+    names = [f"{one.alias}.{c}" for _, c in one.columns]
+    names += [n for p in one.predicates for n in sorted(columns_of(p.expr))]
+    chosen = (written.columns[n] for n in dict.fromkeys(names))
+    return tuple((c.name.split(".", 1)[1], c.type) for c in chosen)
 
 
-def _marks(frame: DataFrame) -> tuple[int, ...]:
-    """Attributes of a plan by which its executions are known again."""
-    leaves = frame._jdf.queryExecution().optimizedPlan().collectLeaves()
-    found = []
-    for i in range(min(leaves.size(), 8)):
-        output = leaves.apply(i).output()
-        if output.size():
-            found.append(int(output.apply(0).exprId().id()))
-    return tuple(found)
+def _mark(run: BatchRun, frame: DataFrame) -> None:
+    """Note the attributes of a plan by which its executions are known again."""
+    execution = frame._jdf.queryExecution()
+    leaves, output = execution.optimizedPlan().collectLeaves(), execution.analyzed().output()
+    first = [leaves.apply(i).output() for i in range(min(leaves.size(), 8))]
+    run.marks = tuple(int(o.apply(0).exprId().id()) for o in first if o.size())
+    run.outputs = tuple(int(output.apply(i).exprId().id()) for i in range(min(output.size(), 8)))
 
 
 def _shape(sql: str) -> str:

@@ -112,9 +112,9 @@ class BatchFrames:
                 tables[named.view] = TableDef(named.view, relation.fields)
         return Catalog(known.streams, tables, known.views, known.functions)
 
-    def version(self, view: str) -> str | None:
-        """The version of rows that a name of Spark's stands for."""
-        return view if any(n.view == view for n in self._known.values()) else None
+    def view(self, name: str | None) -> str | None:
+        """A name that stands for one version of rows, None for others."""
+        return name if any(n.view == name for n in self._known.values()) else None
 
     def with_names(self, text: str) -> str:
         """A text that we cannot read, preceded by what the names of the engine in it stand for."""

@@ -1,12 +1,13 @@
-"""Keys of inputs, brought to the driver: one Spark job for all inputs of a query.
+"""Columns of tables on the driver, from which joins are counted: keys, and what filters read.
 
-The keys of an unfiltered table stay for as long as its version does; those of a filtered input are
-of one query. Inputs with more rows than a driver should hold are not collected.
+They are brought by one Spark job for all tables of a query, once for each version of a table; the
+filters of a query are evaluated here, so that planning it needs no job. Tables with more rows than
+a driver should hold are sketched by Spark instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,134 +16,97 @@ from pyspark.sql import SparkSession
 
 from thalweg.estimate.batch.written_join import quoted
 from thalweg.estimate.keys.keyed_table import KeyedTable
+from thalweg.plan.types import DataType, to_arrow
 
 MOST_ROWS = 2_000_000
-"""Rows of an input that are collected: 16 MB a key column."""
+"""Rows of a table that are brought: 16 MB a column."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeyInput:
-    """Columns of an input whose keys are wanted: its relation as Spark SQL, under an alias, with
-    the texts of its filters. `version` names the rows of the relation, None where nothing does."""
+class KeptColumns:
+    """Columns that are wanted of one version of a relation, known to Spark by a name."""
 
-    relation: str
-    alias: str
-    columns: tuple[str, ...]
-    filters: tuple[str, ...] = ()
-    version: str | None = None
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether what is found holds for other queries, too."""
-        return self.version is not None and not self.filters
-
-    @property
-    def unfiltered(self) -> KeyInput:
-        return KeyInput(self.relation, self.alias, self.columns, (), self.version)
-
-    def source(self) -> str:
-        """FROM and WHERE."""
-        where = f" WHERE {' AND '.join(self.filters)}" if self.filters else ""
-        return f"FROM {self.relation} AS {quoted(self.alias)}{where}"
+    view: str
+    columns: tuple[tuple[str, DataType], ...]
 
 
 @dataclass(slots=True)
 class KeyRows:
-    """Collects keys. `scanned` lists the inputs that were read, in the order of jobs."""
+    """Brings columns. `scanned` lists what was read, in the order of jobs."""
 
     spark: SparkSession
     most: int = MOST_ROWS
-    scanned: list[KeyInput] = field(default_factory=list)
+    scanned: list[KeptColumns] = field(default_factory=list)
     jobs: int = 0
-    _kept: dict[tuple[str, str], KeyedTable] = field(default_factory=dict)
-    _sizes: dict[tuple[str, str], int] = field(default_factory=dict)
+    _kept: dict[str, KeyedTable] = field(default_factory=dict)
+    _sizes: dict[str, int] = field(default_factory=dict)
 
-    def sizes(self, inputs: Sequence[KeyInput]) -> list[int]:
-        """How many rows inputs have; one job for those that are not known."""
-        wanted = [i for i in dict.fromkeys(map(_sized, inputs)) if self._size(i) is None]
-        fresh: dict[KeyInput, int] = {}
+    def fits(self, views: Sequence[str]) -> bool:
+        """Whether all relations are small enough; one job counts those that are not known."""
+        return all(n <= self.most for n in self.sizes(views))
+
+    def sizes(self, views: Sequence[str]) -> list[int]:
+        """How many rows relations have."""
+        wanted = [v for v in dict.fromkeys(views) if v not in self._sizes]
         if wanted:
             self.jobs += 1
             counts = " UNION ALL ".join(
-                f"SELECT {n} AS i, count(*) AS n {one.source()}" for n, one in enumerate(wanted)
+                f"SELECT {n} AS i, count(*) AS n FROM {view}" for n, view in enumerate(wanted)
             )
             for i, n in self.spark.sql(counts).collect():
-                fresh[wanted[i]] = n
-                if wanted[i].is_kept:
-                    self._sizes[_key(wanted[i])] = n
-        found = []
-        for one in map(_sized, inputs):
-            known = self._size(one)
-            found.append(fresh[one] if known is None else known)
-        return found
+                self._sizes[wanted[i]] = n
+        return [self._sizes[v] for v in views]
 
-    def _size(self, one: KeyInput) -> int | None:
-        return self._sizes.get(_key(one)) if one.is_kept else None
-
-    def of(self, inputs: Sequence[KeyInput]) -> list[KeyedTable]:
-        """The keys of all inputs; those that are not kept are read in one job."""
-        missing = [one for one in dict.fromkeys(self._wanted(inputs)) if not self._has(one)]
-        fresh = dict(zip(missing, self._collected(missing), strict=True))
-        for one, table in fresh.items():
-            if one.is_kept:
-                self._kept[_key(one)] = table
-        return [self._kept[_key(i)] if i.is_kept else fresh[_anonymous(i)] for i in inputs]
-
-    def _wanted(self, inputs: Sequence[KeyInput]) -> Iterable[KeyInput]:
-        """What is to be read: of a table that is kept all columns that are asked for at once, and
-        those that were before."""
-        columns: dict[tuple[str, str], dict[str, None]] = {}
-        for one in inputs:
-            if one.is_kept:
-                known = self._kept.get(_key(one))
-                before = [] if known is None else known.table.column_names
-                columns.setdefault(_key(one), dict.fromkeys(before)).update(
-                    dict.fromkeys(one.columns)
+    def of(self, wanted: Sequence[KeptColumns]) -> list[KeyedTable]:
+        """The columns of relations; what is not here yet is read in one job."""
+        columns: dict[str, dict[str, DataType]] = {}
+        for one in wanted:
+            columns.setdefault(one.view, {}).update(one.columns)
+        missing = []
+        for view, some in columns.items():
+            known = self._kept.get(view)
+            here = () if known is None else known.table.column_names
+            if known is None or not set(some) <= set(here):
+                missing.append(
+                    KeptColumns(view, tuple(c for c in some.items() if c[0] not in here))
                 )
-        for one in inputs:
-            if one.is_kept:
-                yield KeyInput(one.relation, "t", tuple(columns[_key(one)]), (), one.version)
-            else:
-                yield _anonymous(one)
+        for one, table in zip(missing, self._collected(missing), strict=True):
+            before = self._kept.get(one.view)
+            if before is not None:
+                for name in before.table.column_names:
+                    table = table.append_column(name, before.table.column(name))
+            self._kept[one.view] = KeyedTable(table)
+        return [self._kept[one.view] for one in wanted]
 
-    def _has(self, one: KeyInput) -> bool:
-        known = self._kept.get(_key(one)) if one.is_kept else None
-        return known is not None and set(one.columns) <= set(known.table.column_names)
+    def forget(self, view: str) -> None:
+        """A version of a relation that is read no more."""
+        self._kept.pop(view, None)
+        self._sizes.pop(view, None)
 
-    def _collected(self, inputs: Sequence[KeyInput]) -> list[KeyedTable]:
-        if not inputs:
+    def _collected(self, wanted: Sequence[KeptColumns]) -> list[pa.Table]:
+        if not wanted:
             return []
         self.jobs += 1
-        self.scanned += inputs
-        places = [(i, c) for i, one in enumerate(inputs) for c in one.columns]
+        self.scanned += wanted
+        places = [(i, c, t) for i, one in enumerate(wanted) for c, t in one.columns]
         selects = []
-        for i, one in enumerate(inputs):
+        for i, one in enumerate(wanted):
             cells = [
-                f"{quoted(f'{one.alias}.{c}')} AS c{n}" if j == i else f"NULL AS c{n}"
-                for n, (j, c) in enumerate(places)
+                f"{quoted(c)} AS c{n}" if j == i else f"CAST(NULL AS {t}) AS c{n}"
+                for n, (j, c, t) in enumerate(places)
             ]
-            selects.append(f"SELECT {', '.join([f'{i} AS i', *cells])} {one.source()}")
+            selects.append(f"SELECT {', '.join([f'{i} AS i', *cells])} FROM {one.view}")
         rows = self.spark.sql(" UNION ALL ".join(selects)).toArrow()
         number = rows.column("i").to_numpy()
         found = []
-        for i, one in enumerate(inputs):
-            mine = rows.filter(pa.array(number == i)) if len(inputs) > 1 else rows
-            chosen = [n for n, (j, _) in enumerate(places) if j == i]
-            columns = {one.columns[k]: mine.column(f"c{n}") for k, n in enumerate(chosen)}
+        for i in range(len(wanted)):
+            mine = rows.filter(pa.array(number == i)) if len(wanted) > 1 else rows
+            columns = {
+                c: mine.column(f"c{n}").cast(to_arrow(t))
+                for n, (j, c, t) in enumerate(places)
+                if j == i
+            }
             if not columns:  # it joins nothing: only its rows count
                 columns = {"": pa.array(np.zeros(len(mine), np.int8))}
-            found.append(KeyedTable(pa.table(columns)))
+            found.append(pa.table(columns))
         return found
-
-
-def _key(one: KeyInput) -> tuple[str, str]:
-    assert one.version is not None
-    return one.relation, one.version
-
-
-def _sized(one: KeyInput) -> KeyInput:
-    return KeyInput(one.relation, one.alias, (), one.filters, one.version)
-
-
-def _anonymous(one: KeyInput) -> KeyInput:
-    return KeyInput(one.relation, one.alias, one.columns, one.filters, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,17 +15,19 @@ from thalweg.lang.parsing.expression_parser import Dialect
 from thalweg.lang.syntax import TokenType
 
 _PATIENCE = 2000
+_CAN_BE_ASKED = 8
 
 
 @dataclass(slots=True)
 class BatchRun:
     """One query given to `batch`.
 
-    `order` and `written` are the trees of joins that run and that Spark would have run; `bound` is
-    the guaranteed size of the join, `estimate` the textbook's; `rows` and `written_rows` are the
+    `order` and `written` are the trees of joins that run and that Spark would have run; `estimate`
+    is the textbook's size of the join; `rows` and `written_rows` are the
     intermediate rows predicted for both orders. Times are in seconds: `planning` without
     `preparing`, which is done once for each version of a relation; `execution` of the first run of
-    the result, None while it has not run.
+    the result, None while it has not run. `begun` and `planned` are when planning began and ended,
+    in ms of the clock; `marks` and `outputs` number attributes at both ends of the plan.
     """
 
     shape: str
@@ -33,7 +35,6 @@ class BatchRun:
     reordered: bool = False
     order: str | None = None
     written: str | None = None
-    bound: Figure | None = None
     estimate: float | None = None
     rows: float | None = None
     written_rows: float | None = None
@@ -43,6 +44,19 @@ class BatchRun:
     execution: float | None = None
     notes: tuple[str, ...] = ()
     marks: tuple[int, ...] = field(default=(), repr=False)
+    begun: float = 0.0
+    planned: float = 0.0
+    outputs: tuple[int, ...] = field(default=(), repr=False)
+    asked: Callable[[], Figure] | None = field(default=None, repr=False)
+    _bound: Figure | None = None
+
+    @property
+    def bound(self) -> Figure | None:
+        """The guaranteed size of the join. No order depends on it, so it is not computed before it
+        is asked for; of runs long past it is not known."""
+        if self._bound is None and self.asked is not None:
+            self._bound, self.asked = self.asked(), None
+        return self._bound
 
     @property
     def seconds(self) -> float | None:
@@ -83,10 +97,13 @@ class BatchLog(Sequence[BatchRun]):
     spark: SparkSession
     runs: list[BatchRun] = field(default_factory=list)
     most: int = 1000
+    _seen: int = -1
 
     def add(self, run: BatchRun) -> None:
         self.runs.append(run)
         del self.runs[: -self.most]
+        for old in self.runs[:-_CAN_BE_ASKED]:  # they hold on to the rows
+            old.asked = None
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -111,17 +128,29 @@ class BatchLog(Sequence[BatchRun]):
         """Look up the executions of results that have run meanwhile."""
         with suppress(Py4JError):  # executions are told of a little later than they end
             self.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(_PATIENCE)
-        waiting = [r for r in self.runs if r.execution is None and r.marks]
-        if not waiting:
+        if not any(r.execution is None and r.marks for r in self.runs):
             return
-        store = self.spark._jsparkSession.sharedState().statusStore()
-        executions = store.executionsList()
+        executions = self.spark._jsparkSession.sharedState().statusStore().executionsList()
         for i in range(executions.size()):
             one = executions.apply(i)
-            if not one.completionTime().isDefined():
+            if one.executionId() <= self._seen or not one.completionTime().isDefined():
                 continue
-            text = one.physicalPlanDescription()
-            for run in waiting:
-                if run.execution is None and all(f"#{m}" in text for m in run.marks):
-                    took = one.completionTime().get().getTime() - one.submissionTime()
-                    run.execution = took / 1000
+            self._seen = one.executionId()
+            run = self._of(one.submissionTime(), one.physicalPlanDescription())
+            if run is not None:
+                took = one.completionTime().get().getTime() - one.submissionTime()
+                run.execution = took / 1000
+
+    def _of(self, submitted: float, plan: str) -> BatchRun | None:
+        """The run whose result was executed: the last one before over the same columns, best one
+        that puts out the same. What ran while one was planned belongs to none."""
+        if any(r.begun <= submitted <= r.planned for r in self.runs):
+            return None
+        before = [
+            r
+            for r in self.runs
+            if r.planned < submitted and r.marks and all(f"#{m}" in plan for m in r.marks)
+        ]
+        shown = [r for r in before if r.outputs and all(f"#{m}" in plan for m in r.outputs)]
+        chosen = shown or before
+        return chosen[-1] if chosen and chosen[-1].execution is None else None
