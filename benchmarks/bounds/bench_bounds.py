@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bounds import spark_orders
+from bounds import graph_errors, sketch_costs, spark_orders, stats_sizes
 from common.harness import Report
 
 EXPERIMENTS: dict[str, Callable[[Report, bool], None]] = {
+    "errors": graph_errors.run,
+    "sketches": sketch_costs.run,
+    "STATS": stats_sizes.run,
     "Spark": spark_orders.run,
 }
-DECLARING = (spark_orders,)
+DECLARING = (graph_errors, sketch_costs, stats_sizes, spark_orders)
 
 
 def run(quick: bool = False, json_path: str | None = None) -> int:

@@ -30,7 +30,7 @@ from thalweg.estimate.batch.partitioned_order import (
 from thalweg.estimate.batch.rewritten import rewritten
 from thalweg.estimate.batch.sizes import MOST_SETS, RowSizes, Sizes, SketchSizes, trusted
 from thalweg.estimate.batch.written_join import WrittenJoin, written_join
-from thalweg.estimate.hypergraph import Hypergraph, connected_sets
+from thalweg.estimate.hypergraph import Hypergraph, connected_sets, members
 from thalweg.estimate.join_query import JoinInput
 from thalweg.estimate.join_rows import JoinRows
 from thalweg.estimate.keys.key_type import key_type
@@ -41,7 +41,7 @@ from thalweg.plan.expr import columns_of
 from thalweg.plan.types import DataType
 from thalweg.runtime.session.core import EngineCore
 from thalweg.spark.batch.frames import BatchFrames, TableFrames
-from thalweg.spark.batch.join_tree import optimized_tree
+from thalweg.spark.batch.join_tree import PlannedTree, optimized_tree
 from thalweg.spark.batch.key_rows import KeptColumns, KeyRows
 from thalweg.spark.batch.log import BatchLog, BatchRun, shape_of
 from thalweg.spark.batch.sketches import SketchInput, SparkSketches, distinct_keys
@@ -50,6 +50,8 @@ ENOUGH_BETTER = 0.5
 """The share of Spark's intermediate rows that a new order may predict at most."""
 FEW_ROWS = 20_000_000
 """Intermediate rows that Spark makes in the time in which it analyzes another text."""
+MANY_ROWS = 200_000
+"""Rows whose shuffle takes as long as the analysis of another text."""
 SKETCH_CELLS = 4096
 MOST_SHAPES = 4
 _REORDER = "spark.sql.cbo.joinReorder.enabled"
@@ -135,49 +137,59 @@ class Batch:
         if written is None:
             run.notes += ("as written: no three inputs whose order is free",)
             return asis
-        theirs = optimized_tree(asis, [s.alias for s in written.sources])
+        theirs = optimized_tree(asis, [s.alias for s in written.sources], self._limit)
         if theirs is None:
             run.notes += ("as written: Spark's plan joins other inputs than the text",)
             return asis
         return self._better(written, theirs, asis, run)
 
     def _better(
-        self, written: WrittenJoin, theirs: Tree, asis: DataFrame, run: BatchRun
+        self, written: WrittenJoin, theirs: PlannedTree, asis: DataFrame, run: BatchRun
     ) -> DataFrame:
         names = [s.alias for s in written.sources]
-        run.written = run.order = theirs.text(names)
+        run.written = run.order = theirs.tree.text(names)
         sizes = self._sizes(written, run)
         if sizes is None:
             run.notes += ("as written: subqueries and products are not sized",)
             return asis
         whole = sizes.graph.whole
         run.asked, run.estimate = partial(sizes.figure, whole), sizes.estimate(whole)
-        if intermediate_rows(theirs, _bounds(sizes)) < FEW_ROWS:
-            run.notes += ("as written: no intermediate result is large",)
+        small = self._small(written, sizes)
+        chosen = self._chosen(sizes, theirs.tree, small, run)
+        if chosen is None and not _saves_shuffles(sizes, small & theirs.large):
             return asis
-        ours, rows = _best(sizes, self._small(written, sizes))
+        return self._emitted(written, chosen or theirs.tree, small, asis, run)
+
+    def _chosen(self, sizes: Sizes, theirs: Tree, small: int, run: BatchRun) -> Tree | None:
+        """Another order, if it is much better."""
+        if intermediate_rows(theirs, _bounds(sizes)) < FEW_ROWS:
+            run.notes += ("in Spark's order: no intermediate result is large",)
+            return None
+        ours, rows = _best(sizes, small)
         run.rows, run.written_rows = (intermediate_rows(t, rows) for t in (ours, theirs))
         is_better = run.rows <= ENOUGH_BETTER * run.written_rows
         if same_joins(ours, theirs) or not is_better or run.written_rows - run.rows < FEW_ROWS:
-            run.notes += ("as written: no order is much better",)
-            return asis
-        return self._emitted(written, ours, sizes, asis, run)
+            run.notes += ("in Spark's order: none is much better",)
+            return None
+        run.reordered = True
+        return ours
 
     def _emitted(
-        self, written: WrittenJoin, ours: Tree, sizes: Sizes, asis: DataFrame, run: BatchRun
+        self, written: WrittenJoin, tree: Tree, small: int, asis: DataFrame, run: BatchRun
     ) -> DataFrame:
         names = [s.alias for s in written.sources]
-        text = rewritten(written, ours, self._small(written, sizes))
+        text = rewritten(written, tree, small)
         with _set(self._spark, _REORDER, "false"):
             found = self._spark.sql(text)
             confirmed = optimized_tree(found, names)
         if found.schema != asis.schema:
-            run.notes += ("as written: the columns of the new order differ",)
+            run.reordered = False
+            run.notes += ("as written: the columns of the new text differ",)
             return asis
-        run.reordered, run.order = True, ours.text(names)
+        run.order, run.broadcast = tree.text(names), tuple(names[i] for i in members(small))
         _mark(run, found)
-        if confirmed is None or not same_joins(ours, confirmed):
-            shown = "another one" if confirmed is None else confirmed.text(names)
+        if confirmed is None or not same_joins(tree, confirmed.tree):
+            shown = "another one" if confirmed is None else confirmed.tree.text(names)
             run.notes += (f"Spark's plan has not this order, but {shown}",)
         return found
 
@@ -226,15 +238,19 @@ class Batch:
         found = self.sketches.of(inputs)
         return SketchSizes(graph, found, [distinct_keys(s) for s in found])
 
+    @property
+    def _limit(self) -> int:
+        """The bytes that Spark sends to every machine rather than move both sides of a join."""
+        return _bytes(str(self._spark.conf.get(_BROADCAST, "10485760")))
+
     def _small(self, written: WrittenJoin, sizes: Sizes) -> int:
         """The inputs that may be sent to every machine: bound times width below Spark's limit."""
-        limit = _bytes(str(self._spark.conf.get(_BROADCAST, "10485760")))
         found = 0
         for i, source in enumerate(written.sources):
             own = [c for n, c in written.columns.items() if n.startswith(f"{source.alias}.")]
             rows = sizes.figure(1 << i).rows
             width = 8 + sum(_width(c.type.name) for c in own)
-            if rows is not None and 0 <= rows * width <= limit:
+            if rows is not None and rows * width <= self._limit:
                 found |= 1 << i
         return found
 
@@ -247,6 +263,12 @@ def _best(sizes: Sizes, small: int) -> tuple[Tree, Rows]:
     order = PartitionedOrder(graph, sets, _but_the_whole(rows, graph.whole), small)
     several = sum(n * (n + 1) // 2 for n in (p.bit_count() for p in graph.components(graph.whole)))
     return (order.greedy() if len(sets) < several else order.best()), rows
+
+
+def _saves_shuffles(sizes: Sizes, small: int) -> bool:
+    """Whether Spark would move a large input to meet one that is small."""
+    sides = [sizes.figure(1 << i).rows or 0 for i in range(len(sizes.graph.edges))]
+    return bool(small) and max(sides) >= MANY_ROWS
 
 
 def _bounds(sizes: Sizes) -> Rows:

@@ -23,11 +23,12 @@ class BatchRun:
     """One query given to `batch`.
 
     `order` and `written` are the trees of joins that run and that Spark would have run; `estimate`
-    is the textbook's size of the join; `rows` and `written_rows` are the
-    intermediate rows predicted for both orders. Times are in seconds: `planning` without
-    `preparing`, which is done once for each version of a relation; `execution` of the first run of
-    the result, None while it has not run. `begun` and `planned` are when planning began and ended,
-    in ms of the clock; `marks` and `outputs` number attributes at both ends of the plan.
+    is the textbook's size of the join. Inputs of `broadcast` are hinted to be sent to every
+    machine. `rows` and `written_rows` are the intermediate rows predicted for both orders. Times
+    are in seconds: `planning` without `preparing`, which is done once for each version of a
+    relation; `execution` of the first run of the result, None while it has not run. `begun` and
+    `planned` are when planning began and ended, in ms of the clock; `marks` and `outputs` number
+    attributes at both ends of the plan.
     """
 
     shape: str
@@ -36,6 +37,7 @@ class BatchRun:
     order: str | None = None
     written: str | None = None
     estimate: float | None = None
+    broadcast: tuple[str, ...] = ()
     rows: float | None = None
     written_rows: float | None = None
     planning: float = 0.0
@@ -69,6 +71,8 @@ class BatchRun:
             lines.append(f"order: {self.order}" + ("" if self.reordered else ", as Spark has it"))
         if self.reordered:
             lines.append(f"instead of: {self.written}")
+        if self.broadcast:
+            lines.append(f"sent to every machine, by their bounds: {', '.join(self.broadcast)}")
         if self.rows is not None and self.written_rows is not None:
             lines.append(
                 f"intermediate rows: {self.rows:,.0f} predicted, {self.written_rows:,.0f} in "
