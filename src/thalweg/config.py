@@ -25,7 +25,7 @@ from thalweg.lang.durations import parse_duration
 FILE = "thalweg.toml"
 PREFIX = "THALWEG_"
 FILE_VARIABLE = "THALWEG_CONFIG"
-NOT_SETTINGS = {FILE_VARIABLE, "THALWEG_TRACEBACK", "THALWEG_BENCH_DATA"}
+NOT_SETTINGS = {FILE_VARIABLE, "THALWEG_TRACEBACK", "THALWEG_BENCH_DATA", "THALWEG_DATA"}
 # what Kubernetes sets in every pod beside a service of our name
 _OF_A_SERVICE = re.compile(PREFIX + r"(\w+_)?(SERVICE_HOST|SERVICE_PORT|PORT)(_\w+)?")
 

@@ -1,4 +1,4 @@
-"""The `thalweg` command: demo, run, sql, explain, doctor, state, vacuum, bench.
+"""The `thalweg` command: demo, run, batch, sql, explain, doctor, state, vacuum, bench.
 
 Exit codes: 0 all is well; 1 a refusal or a failure, said on stderr; 2 the command was misused;
 130 stopped by Ctrl-C, after a clean stop.
@@ -92,6 +92,21 @@ def _run(
     from thalweg.cli.run import Options, run_script
 
     raise typer.Exit(run_script(script, Options(once, path, master, show, json, final)))
+
+
+@app.command("batch")
+def _batch(
+    script: Script,
+    master: Master = None,
+    show: Annotated[int, typer.Option(min=0, help="Last rows to print per SELECT.")] = 10,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print every result row as a line of JSON.")
+    ] = False,
+) -> None:
+    """Run SELECTs over tables once, with joins in the order that bounds say is best."""
+    from thalweg.cli.batch import run_batch
+
+    run_batch(script, master, show, json)
 
 
 @app.command("sql")

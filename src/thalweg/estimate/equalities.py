@@ -18,6 +18,9 @@ from thalweg.plan.functions import is_deterministic
 from thalweg.plan.functions.casting import common_type
 from thalweg.plan.types import STRING, DataType
 
+IMPLIED = -1
+"""The position of a predicate that is not written, but follows from others."""
+
 
 @dataclass(slots=True)
 class _Class:
@@ -66,7 +69,7 @@ def _sorted_out(
     residual = []
     for predicate in (part for p in predicates for part in _conjuncts(p)):
         aliases = {c.split(".", 1)[0] for c in columns_of(predicate.expr)}
-        pair = _equated(predicate.expr)
+        pair = equated(predicate.expr)
         if len(aliases) == 1 and is_deterministic(predicate.expr):
             filters[aliases.pop()].append(predicate)
         elif len(aliases) == 2 and pair is not None:
@@ -84,7 +87,7 @@ def _merge(classes: list[_Class], pair: tuple[Column, Column], null_safe: bool) 
     classes[:] = [c for c in classes if c not in touched] + [merged]
 
 
-def _equated(expr: Expr) -> tuple[Column, Column] | None:
+def equated(expr: Expr) -> tuple[Column, Column] | None:
     """The columns of an equality that compares them as Spark's coercion does, whatever casts are
     written. Text beside another type is no key."""
     if not isinstance(expr, Call) or expr.function not in ("=", "<=>"):
@@ -108,7 +111,7 @@ def _column(expr: Expr) -> Column | None:
 def _equal(one: Column, other: Column, compared: DataType, null_safe: bool) -> Predicate:
     """Two columns of one input as the join compares them."""
     both = [functions.cast(column, compared) for column in (one, other)]
-    return Predicate(functions.resolve("<=>" if null_safe else "=", both), 0)
+    return Predicate(functions.resolve("<=>" if null_safe else "=", both), IMPLIED)
 
 
 def _conjuncts(predicate: Predicate) -> list[Predicate]:

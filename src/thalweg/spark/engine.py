@@ -29,6 +29,7 @@ from thalweg.runtime.state.clock import wall_clock
 from thalweg.runtime.state.open_path import load_state, sweep
 from thalweg.spark import columns as _columns  # noqa: F401  built queries take Spark's columns
 from thalweg.spark import datasource
+from thalweg.spark.batch.batch import Batch
 from thalweg.spark.engine_runs import EngineRuns
 from thalweg.spark.executor import executor_for
 from thalweg.spark.follow import followed_stream
@@ -114,6 +115,7 @@ class Engine(Surface):
         follow = partial(followed_stream, self.spark, self.core, self.path)
         super().__init__(Session(self.core, self._inputs, QueryCommands(follow)))
         self.queries: Mapping[str, Query] = self.session.queries
+        self.batch = Batch(self.spark, self.core, self._inputs.frames)
         self._listeners = Listeners()
         self._runs = EngineRuns(
             self.core, self.session, ingest, log, self._listeners, config, self.path,
@@ -194,6 +196,9 @@ class Engine(Surface):
     def table(self, name: str, df: Any, at: datetime | int | None = None) -> TableDef:
         """Register static rows (a batch DataFrame, an Arrow table, a pandas or polars frame) for
         joining.
+
+        A DataFrame stays one for `batch`; its rows are collected when a continuous query, or
+        anything else that does not run in Spark, first reads the table.
 
         A table that is known gets its next version: from the event time `at` on, by default from
         the first instant that no query has answered. While the engine runs the version is taken
@@ -278,6 +283,7 @@ class Engine(Surface):
         try:
             self.stop()
         finally:
+            self.batch.close()
             self._executor.close()
             self._home.release()
             if self._own_spark:

@@ -28,6 +28,8 @@ from thalweg.runtime.sources.python_arguments import (
     normalized,
 )
 from thalweg.runtime.state.clock import wall_clock
+from thalweg.spark.arrow import arrow_schema
+from thalweg.spark.batch.frames import TableFrames
 from thalweg.spark.file_names import file_names
 from thalweg.spark.ingest import StreamInput
 from thalweg.spark.ingest_groups import IngestGroups
@@ -46,6 +48,7 @@ class StreamInputs:
         self._core = core
         self._groups = groups
         self._log = log
+        self.frames = TableFrames()
 
     def stream(
         self,
@@ -184,11 +187,25 @@ class StreamInputs:
                 raise ConfigError(
                     f"table {name}: the DataFrame is streaming", remedy="use engine.stream()"
                 )
+            if at is None:
+                return self._unread_table(name, df)
             df = df.toArrow()
         rows, instant = arrow_table(df, f"table {name}"), None if at is None else instant_of(at)
         tables = self._core.tables
         tables.check(name, rows)  # refused here, not in the middle of an epoch
-        return self._core.changes.between_epochs(lambda: tables.define(name, rows, at=instant))
+        found = self._core.changes.between_epochs(lambda: tables.define(name, rows, at=instant))
+        self.frames.forget(found.name)
+        return found
+
+    def _unread_table(self, name: str, df: DataFrame) -> TableDef:
+        """A table whose rows are collected when something other than `batch` first reads it."""
+        tables, schema = self._core.tables, pa.ipc.read_schema(pa.py_buffer(arrow_schema(df)))
+        tables.check(name, schema.empty_table())
+        found = self._core.changes.between_epochs(
+            lambda: tables.define_unread(name, schema, df.toArrow)
+        )
+        self.frames.put(found.name, df)
+        return found
 
     def create_table(self, name: str, fields: Schema | None, source: SourceSpec) -> TableDef:
         """CREATE TABLE."""

@@ -15,6 +15,7 @@ from thalweg.errors import (
     did_you_mean,
 )
 from thalweg.lang.binding.bound_parts import Found, Items, refuse_curves, refuse_whole, written_kind
+from thalweg.lang.binding.conditions import Conjunct, bound_conjunct, conjuncts_of
 from thalweg.lang.binding.from_clause import Sources
 from thalweg.lang.binding.group_by import aggregates_in, grouped
 from thalweg.lang.binding.in_subqueries import asks_streams, filtered
@@ -26,6 +27,7 @@ from thalweg.lang.binding.query_options import query_options
 from thalweg.lang.binding.scope import Scope
 from thalweg.lang.binding.select_items import selected_items
 from thalweg.lang.binding.set_operation_types import alike
+from thalweg.lang.binding.visible import Visible
 from thalweg.lang.parsing import ast
 from thalweg.lang.parsing.places import place, placed
 from thalweg.plan.bound_query import BoundQuery
@@ -61,6 +63,18 @@ def bind_relation(query: ast.Query, catalog: Catalog, text: str) -> BoundQuery:
     with placed(text, query.at):
         found = _bind(query, catalog, text)
         return BoundQuery(_root(found), found.options, text)
+
+
+def inner_join(
+    query: ast.Select, items: tuple[ast.FromItem, ...], catalog: Catalog, text: str
+) -> tuple[tuple[Visible, ...], tuple[Conjunct, ...]]:
+    """The sources of some inner-joined items of FROM, and all conditions on them: those of ON in
+    the order of the text, then those of WHERE."""
+    parts = Sources(replace(query, from_items=items), catalog, text, _bind).items()
+    scope = Scope(catalog, tuple(parts.sources), text)
+    written = [(n, False) for n in parts.conditions] + [(n, True) for n in query.conditions]
+    found = [bound_conjunct(scope, c, where) for n, where in written for c in conjuncts_of(n)]
+    return tuple(parts.sources), tuple(found)
 
 
 def _root(found: Found) -> Emit:

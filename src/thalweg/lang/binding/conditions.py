@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from thalweg.errors import ThalwegError
 from thalweg.lang.binding.scope import Scope
+from thalweg.lang.parsing.places import span_of
 from thalweg.lang.syntax import exp
-from thalweg.plan.expr import Predicate
+from thalweg.plan.expr import Expr, Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunct:
+    """An operand of AND in WHERE or in an ON: where it stands in the text (None: unknown), and what
+    it is bound to; None where it asks another query, or a source that is not in view."""
+
+    span: tuple[int, int] | None
+    expr: Expr | None
+    in_where: bool
+
+
+def bound_conjunct(scope: Scope, node: exp.Expr, in_where: bool) -> Conjunct:
+    """A conjunct as far as the sources in view bind it."""
+    try:
+        asks = any("query" in part.meta for part in node.walk())
+        found = None if asks else scope.condition(node)
+    except ThalwegError:
+        found = None
+    return Conjunct(span_of(node), found, in_where)
 
 
 def bound_predicates(

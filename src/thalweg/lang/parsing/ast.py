@@ -71,6 +71,15 @@ class IntoClause:
 
 
 @dataclass(frozen=True, slots=True)
+class SelectPlaces:
+    """Where in the text FROM begins, where its list ends, and where WHERE, if any, ends."""
+
+    from_at: int = 0
+    from_end: int = 0
+    where_end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Select:
     kind: EmitKind | None
     distinct: bool
@@ -87,6 +96,7 @@ class Select:
     options: tuple[tuple[str, Any], ...]
     at: int
     clauses: tuple[SelectClause, ...] = ()
+    places: SelectPlaces = field(default=SelectPlaces(), compare=False)
 
     @property
     def sources(self) -> tuple[Source, ...]:

@@ -29,9 +29,15 @@ def placed(text: str, at: int) -> Iterator[None]:
 
 def shown(node: exp.Expr, text: str) -> str:
     """An expression as it was written; its beginning, if it is long."""
-    begin, ends = offset_of(node), [n.meta["end"] for n in node.walk() if "end" in n.meta]
-    words = " ".join(text[begin : max(ends)].split()) if ends and begin is not None else ""
+    span = span_of(node)
+    words = "" if span is None else " ".join(text[slice(*span)].split())
     return words if len(words) <= _LONGEST_SHOWN else words[: _LONGEST_SHOWN - 4] + " ..."
+
+
+def span_of(node: exp.Expr) -> tuple[int, int] | None:
+    """Where an expression begins and ends in its text."""
+    begin, ends = offset_of(node), [n.meta["end"] for n in node.walk() if "end" in n.meta]
+    return (begin, max(ends)) if ends and begin is not None else None
 
 
 def offset_of(node: exp.Expr) -> int | None:

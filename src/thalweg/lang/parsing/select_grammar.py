@@ -13,6 +13,7 @@ from thalweg.lang.parsing.ast import (
     QosClause,
     Query,
     Select,
+    SelectPlaces,
     SetOperation,
     Source,
 )
@@ -80,16 +81,19 @@ def _select(c: Cursor) -> Select:
     if not distinct:
         c.word("ALL")
     items = c.listed(lambda: _item(c))
+    from_at = c.offset()
     c.need("FROM")
     from_items = c.listed(lambda: _joined(c))
+    from_end = c.end()
     conditions = (c.expression_(),) if c.word("WHERE") else ()
+    places = SelectPlaces(from_at, from_end, c.end())
     group_by, grouping = _group_by(c)
     having = c.expression_() if c.word("HAVING") else None
     order_by = _order_by(c)
     limit = c.expression_() if c.word("LIMIT") else None
     select = Select(
         kind, distinct, items, from_items, conditions, group_by, grouping, having, order_by,
-        limit, (), None, (), at,
+        limit, (), None, (), at, places=places,
     )  # fmt: skip
     return _closing_clauses(c, select)
 

@@ -174,7 +174,18 @@ class EngineCore:
             self.placement.detach, self.dormant.may_rest,
         )  # fmt: skip
         self.coverage = QueryCoverage(state, self.lookup)
-        living = LivingRows(self.catalog, state, storage, self.functions.code)
+        self.tables = Tables(
+            self.catalog, state, self.plans, self.planner, self.queries, self.registry,
+            self.placement, self.modes, TableVersions(storage, state, self.files),
+            self.definitions,
+        )  # fmt: skip
+        living = LivingRows(
+            self.catalog,
+            state,
+            storage,
+            self.functions.code,
+            lambda name: self.tables.need([name]),
+        )
         self.analysis = TableAnalysis(self.catalog, living)
         self.sizes = JoinSizes(
             self.planner, living, self.analysis, self.functions.code,
@@ -210,10 +221,11 @@ class EngineCore:
 
     @property
     def settlers(self) -> tuple[Settler, ...]:
-        """What is settled between epochs, in this order: a query that changes its mode may share
-        other windows, members are written down before cohorts unite, and only queries with equal
-        frontiers become dormant or members."""
+        """What is settled between epochs, in this order: tables that are read get their rows, a
+        query that changes its mode may share other windows, members are written down before
+        cohorts unite, and only queries with equal frontiers become dormant or members."""
         return (
+            self.tables,
             self.modes,
             self.window_stores,
             self.cohorts,
@@ -233,20 +245,16 @@ class EngineCore:
         )
         self.reading = StateReading(
             state, self.lookup, self.definitions, self.coverage, self.explainer, self.invocations,
-            self.language, self.sizes,
+            self.language, self.sizes, lambda: self.tables.unread,
         )  # fmt: skip
         self.stats = QueryStats(self.storage, state, self.lookup, self.results, self.adaptation)
         self.registration = Registration(
             self.catalog, state, planner, queries, self.registry, self.cohorts, self.admission,
-            self.placement, self.modes, sinks, self.sizes,
+            self.placement, self.modes, sinks, self.sizes, self.tables.fetch,
         )  # fmt: skip
         self.alteration = Alteration(
             state, plans, planner, queries, self.registry, self.cohorts, self.dormant,
             self.placement, self.modes, self.registration,
-        )  # fmt: skip
-        self.tables = Tables(
-            self.catalog, state, plans, planner, queries, self.registry, self.placement,
-            self.modes, TableVersions(self.storage, state, self.files), self.definitions,
         )  # fmt: skip
         self.views = Views(
             self.catalog, planner, queries, self.registration, self.definitions,

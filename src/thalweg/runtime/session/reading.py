@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -27,7 +27,8 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 class StateReading:
-    """The `Reading` of statements, over a state and the queries in it."""
+    """The `Reading` of statements, over a state and the queries in it. `unread` names tables whose
+    rows have not been collected."""
 
     def __init__(
         self,
@@ -39,6 +40,7 @@ class StateReading:
         invocations: Invocations,
         language: Language,
         sizes: JoinSizes,
+        unread: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         self._state = state
         self._queries = queries
@@ -48,6 +50,7 @@ class StateReading:
         self._invocations = invocations
         self._language = language
         self._sizes = sizes
+        self._unread = unread
 
     def listed(self, plural: str) -> Rows:
         kind = next(k for k in self._language.objects if k.plural == plural)
@@ -92,7 +95,8 @@ class StateReading:
 
     def tables(self) -> Rows:
         tables = self._state.tables.items()
-        return [{"name": n, "rows": sum(p.rows for p in ps)} for n, ps in tables]
+        read = [{"name": n, "rows": sum(p.rows for p in ps)} for n, ps in tables]
+        return [*read, *({"name": n, "rows": None} for n in self._unread())]
 
     def views(self) -> Rows:
         return [{"name": name} for name in self.definitions.of(VIEW)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +30,8 @@ from thalweg.runtime.state.query_state import Definition
 
 
 class Registration:
-    """Lets queries in. `plan` may be asked at any time, `admit` between two epochs only."""
+    """Lets queries in. `plan` may be asked at any time, `admit` between two epochs only. `fetch`
+    collects the rows of tables that a query is going to read."""
 
     def __init__(
         self,
@@ -45,6 +46,7 @@ class Registration:
         modes: MaterializeModes,
         sinks: SinkFactory,
         sizes: JoinSizes,
+        fetch: Callable[[Iterable[str]], None],
     ) -> None:
         self._catalog = catalog
         self._state = state
@@ -57,6 +59,7 @@ class Registration:
         self._modes = modes
         self._sinks = sinks
         self._sizes = sizes
+        self._fetch = fetch
         self._unnamed = 0
 
     def free_name(self, text: str) -> str:
@@ -101,6 +104,7 @@ class Registration:
         if altered is None:
             altered = definition.altered if definition is not None and is_same else {}
         found = self._planner.planned(name, query, text, script, altered)
+        self._fetch(found.reads)
         if definition is None or not definition.mode or not is_same:
             self._modes.refuse(name, found.bound)  # one that runs has found its mode
         return found

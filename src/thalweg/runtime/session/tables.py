@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -26,9 +27,28 @@ from thalweg.runtime.state.engine_state import EngineState
 from thalweg.runtime.state.query_state import C
 from thalweg.runtime.state.stream_definitions import RESUMED, TABLE, described_table, read_table
 
+Collect = Callable[[], pa.Table]
+
+
+@dataclass(slots=True)
+class _Unread:
+    """A table whose rows nothing has asked for: how they are collected, and they, once they are."""
+
+    collect: Collect
+    rows: pa.Table | None = None
+
+    def fetched(self) -> pa.Table:
+        if self.rows is None:
+            self.rows = self.collect()
+        return self.rows
+
 
 class Tables:
-    """Defines and drops tables, between two epochs."""
+    """Defines and drops tables, between two epochs.
+
+    The rows of a table may be `unread`: they are collected when the first query that reads the
+    table is planned, and become part of the state between two epochs.
+    """
 
     def __init__(
         self,
@@ -54,6 +74,46 @@ class Tables:
         self.versions = versions
         self._definitions = definitions
         self._restored: set[str] = set()
+        self._unread: dict[str, _Unread] = {}
+
+    @property
+    def unread(self) -> Iterable[str]:
+        """The tables of which no rows have been collected."""
+        return tuple(self._unread)
+
+    def define_unread(self, name: str, schema: pa.Schema, collect: Collect) -> TableDef:
+        """Add a table whose rows are collected when they are first read. Its content is that of the
+        first read, for all times; one that has rows or queries already gets its next version."""
+        empty = schema.empty_table()
+        definition = self.check(name, empty)
+        if name in self._state.tables or (name in self._unread and self._state.queries):
+            return self.define(name, collect())
+        normalized(empty, definition.fields)
+        self._unread[name] = _Unread(collect)
+        self._catalog.tables[name] = definition
+        return definition
+
+    def fetch(self, names: Iterable[str]) -> None:
+        """Collect the rows of tables that are going to be read. At any time: the state does not
+        change before `settle`."""
+        lowered = {n.lower() for n in names}
+        for name, unread in list(self._unread.items()):
+            if name.lower() in lowered:
+                unread.fetched()
+
+    def settle(self) -> None:
+        """Take collected rows into the state, between two epochs."""
+        for name in [n for n, u in self._unread.items() if u.rows is not None]:
+            self._take(name)
+
+    def need(self, names: Iterable[str]) -> None:
+        """Both, between two epochs: tables that are read now."""
+        self.fetch(names)
+        self.settle()
+
+    def _take(self, name: str) -> None:
+        rows = self._unread.pop(name).fetched()
+        self.versions.put(name, normalized(rows, self._catalog.tables[name].fields))
 
     def define(
         self,
@@ -65,6 +125,9 @@ class Tables:
         """Add a table, or give one that is known its next version, from the instant `at` on."""
         definition = self.check(name, table, source)
         known = self._catalog.relation(name)
+        if name in self._unread and (at is not None or self._state.queries):
+            self._take(name)
+        self._unread.pop(name, None)
         self.versions.put(name, normalized(table, definition.fields), at)
         definition = replace(definition, changes=self.versions.changes(name))
         self._catalog.tables[name] = definition
@@ -92,11 +155,12 @@ class Tables:
     def drop(self, name: str) -> None:
         known = self._catalog.relation(name)
         name = name if known is None else known.name
-        if name not in self._state.tables:
-            tables = self._state.tables
+        if name not in self._state.tables and name not in self._unread:
+            tables = {**self._state.tables, **self._unread}
             raise UnknownName(f"unknown table {name}", remedy=did_you_mean(name, tables))
         self._queries.refuse_while_read(name, "dropped")
         self.versions.drop(name)
+        self._unread.pop(name, None)
         self._definitions.pop(TABLE, name)
         self._restored.discard(name)
         self._catalog.tables.pop(name, None)

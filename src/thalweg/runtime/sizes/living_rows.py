@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 
 import numpy as np
@@ -45,8 +45,11 @@ class LivingRows:
         state: EngineState,
         storage: Storage,
         functions: Mapping[str, UserFunction],
+        fetch: Callable[[str], None] = lambda name: None,
     ) -> None:
+        """`fetch` reads a table that nobody has read before."""
         self._catalog = catalog
+        self._fetch = fetch
         self._state = state
         self._storage = storage
         self._functions = functions
@@ -99,6 +102,8 @@ class LivingRows:
     def of(self, source: Node, frontier: int) -> KeyedTable:
         """The rows of a table, of a stream so far, or of a window just before the frontier."""
         scan = scan_of(source)
+        if scan.is_table:
+            self._fetch(scan.relation)
         packs = tuple(self._packs(scan)) if scan.is_table or frontier != NEVER else ()
         since = 0 if scan_of(source).is_table else self._kept_since(scan_of(source))
         instant = 0 if scan_of(source).is_table else frontier

@@ -6,6 +6,7 @@ common (the segments of FIT above all) is computed once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -35,6 +36,8 @@ def over_kept_rows(
     `arrived` beside them. No epoch begins until it is done, so that no row is dropped meanwhile."""
 
     def run() -> pa.Table:
+        texts = [sql, *(view.text for view in core.catalog.views.values())]
+        core.tables.need(t for t in core.tables.unread if _mentioned(t, texts))
         packs = {n: tuple(s.packs) for n, s in core.state.streams.items()}
         packs |= {n: tuple(p) for n, p in core.state.tables.items()}
         for name, more in (arrived or {}).items():
@@ -43,6 +46,12 @@ def over_kept_rows(
         return sweep.run(sql, parameters)
 
     return core.changes.between_epochs(run)
+
+
+def _mentioned(name: str, texts: Sequence[str]) -> bool:
+    """Whether a name is a word of some text: then it may be read."""
+    word = re.compile(rf"\b{re.escape(name)}\b", re.IGNORECASE)
+    return any(word.search(text) for text in texts)
 
 
 class Sweep:
