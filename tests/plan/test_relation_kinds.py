@@ -42,6 +42,10 @@ EXAMPLES = {
     "MODEL (x = v * t)",
     "Restored": "SELECT k, x FROM kept WHERE x > 4",
     "Combined": "SELECT k, max(x) - min(x) AS spread FROM s MODEL (x = v * t) GROUP BY k",
+    "Thinned": "SELECT RSTREAM a.k FROM (SELECT k, avg(x) AS m FROM s "
+    "[RANGE 9 SECONDS SLIDE 3 SECONDS] MODEL (x = v * t) GROUP BY k) a WHERE a.m > 1",
+    "SummedRoots": "SELECT RSTREAM k, avg(sqrt(x * x + 1)) AS m FROM s "
+    "[RANGE 9 SECONDS SLIDE 3 SECONDS] MODEL (x = v * t) GROUP BY k",
 }
 IN_BLOCKS = {"Scan", "Window", "Filter", "Join", "Project", "Aggregate", "Emit"}
 """Nodes that become parts of blocks, not relations of their own."""

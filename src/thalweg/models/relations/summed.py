@@ -129,6 +129,8 @@ class Summed(Relation):
     keys: tuple[str, ...]
     plan: Plan
     entities: tuple[str, ...]
+    slides: bool = False
+    """Whether the window ends before its instant: what begins with it is not in it yet."""
 
     @property
     def only_grows(self) -> bool:
@@ -168,7 +170,15 @@ class Summed(Relation):
 def _lower(drafts: Drafts, node: Sum) -> int:
     below = drafts.relation(node.input)
     return drafts.append(
-        Summed((below,), node.schema, node.input.schema, node.keys, node.plan, node.entities)
+        Summed(
+            (below,),
+            node.schema,
+            node.input.schema,
+            node.keys,
+            node.plan,
+            node.entities,
+            node.slide is not None,
+        )
     )
 
 
@@ -248,6 +258,8 @@ class _Groups:
         group = np.concatenate([np.arange(runs_.groups), runs_.group_of_run])
         keys = self.events.frame.select(self.relation.keys).take(runs_.example[group])
         keys = keys.merged({START: Vector(BIGINT, about)})
+        if not self.relation.slides:
+            begun[:] = 0
         found = self._replaced(keys.merged(self._columns(entities)), rows, begun > 0)
         if begun.any():
             found += self._held(keys, rows, entities, begun)
