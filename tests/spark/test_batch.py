@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from thalweg import Engine
@@ -218,6 +219,58 @@ def test_fourteen_tables(engine: Engine, eager: None) -> None:
     sql = f"SELECT count(*) AS n FROM {froms} WHERE {where} AND t0.x < 3 AND t13.y < 3"
     assert rows(engine.batch(sql)) == rows(engine.batch(sql, reorder=False))
     assert engine.batch.log[0].rows is not None
+
+
+def test_small_inputs_are_sent_by_their_bounds(
+    engine: Engine, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark knows of a filter only that it may pass everything: it would move the large input. The
+    order stays Spark's."""
+    monkeypatch.setattr(batch, "MANY_ROWS", 1_000)
+    for name in "abc":
+        pq.write_table(skewed(ord(name), 3000, 7, 0.001), tmp_path / f"{name}.parquet")
+        engine.table(name, spark.read.parquet(str(tmp_path / f"{name}.parquet")))
+    sql = "SELECT count(*) AS n FROM a, b, c WHERE a.y = b.x AND b.y = c.x AND a.v = 3 AND c.v = 4"
+    before = spark.conf.get("spark.sql.autoBroadcastJoinThreshold")
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "4000")
+    try:
+        hinted, plain = engine.batch(sql), engine.batch(sql, reorder=False)
+        (run, _) = engine.batch.log.runs
+        assert run.broadcast == ("a", "c")
+        assert not run.reordered
+        assert run.order == run.written
+        plans = [f._jdf.queryExecution().sparkPlan().toString() for f in (hinted, plain)]
+        assert [p.count("BroadcastHashJoin") for p in plans] == [2, 0]
+        assert rows(hinted) == rows(plain)
+        spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+        engine.batch(sql)
+        assert engine.batch.log.runs[-1].broadcast == ()
+    finally:
+        spark.conf.set("spark.sql.autoBroadcastJoinThreshold", before)
+
+
+def test_what_cannot_be_put_in_another_way_is_run_as_it_is(
+    engine: Engine, eager: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql = many_to_many(engine)
+    monkeypatch.setattr(batch, "rewritten", lambda *given: "SELECT nonsense FROM nowhere")
+    frame = engine.batch(sql)
+    (run,) = engine.batch.log.runs
+    assert not run.reordered
+    assert run.order == run.written
+    assert run.notes[-1].startswith("as written: ")
+    assert rows(frame) == rows(engine.batch(sql, reorder=False))
+
+
+def test_old_versions_leave_nothing_behind(engine: Engine, spark: Any, eager: None) -> None:
+    sql = many_to_many(engine)
+    engine.batch(sql)
+    kept = len(engine.batch.keys._kept)
+    views = len(spark.catalog.listTables())
+    engine.table("a", skewed(5, 100, 7))
+    engine.batch(sql)
+    assert len(engine.batch.keys._kept) == kept
+    assert len(spark.catalog.listTables()) == views
 
 
 # -- sizes by Spark --------------------------------------------------------------------------------

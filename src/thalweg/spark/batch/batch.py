@@ -65,9 +65,9 @@ class Batch:
     def __init__(self, spark: SparkSession, core: EngineCore, given: TableFrames) -> None:
         self._spark = spark
         self._core = core
-        self._frames = BatchFrames(spark, core, given)
         self.keys = KeyRows(spark)
         self.sketches = SparkSketches(spark)
+        self._frames = BatchFrames(spark, core, given, self._forget)
         self.log = BatchLog(spark)
 
     def __call__(self, sql: str, *, reorder: bool = True) -> DataFrame:
@@ -90,7 +90,12 @@ class Batch:
     def _jobs(self) -> int:
         return self.keys.jobs + self.sketches.jobs
 
+    def _forget(self, view: str) -> None:
+        self.keys.forget(view)
+        self.sketches.forget(view)
+
     def close(self) -> None:
+        """Take back the names that Spark was given."""
         self._frames.close()
 
     def _planned(self, sql: str, run: BatchRun, reorder: bool) -> DataFrame:
@@ -107,7 +112,14 @@ class Batch:
         if not reorder or self.log.is_lost(run.shape):
             run.notes += ("as written: " + ("asked for" if not reorder else "reordering lost"),)
             return asis
-        return self._ordered(text, asis, run)
+        try:
+            return self._ordered(text, asis, run)
+        except (ThalwegError, AnalysisException, ParseException) as error:
+            # what cannot be sized, or put in another way, can still be run
+            said = error.message if isinstance(error, ThalwegError) else str(error).splitlines()[0]
+            run.notes += (f"as written: {said}",)
+            run.reordered, run.order, run.broadcast = False, run.written, ()
+            return asis
 
     def _unread(self, text: str, refusal: ThalwegError) -> DataFrame:
         """A text that is not in our language; what Spark does not know either is refused in our

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -48,11 +49,13 @@ class Named:
 
 @dataclass(slots=True)
 class BatchFrames:
-    """Gives the relations of an engine to Spark, each version once; the newest version only."""
+    """Gives the relations of an engine to Spark, each version once; the newest version only.
+    `forget` is told of names that stand for nothing any more."""
 
     spark: SparkSession
     core: EngineCore
     given: TableFrames
+    forget: Callable[[str], None]
     _known: dict[str, Named] = field(default_factory=dict)
     _prefix: str = field(default_factory=lambda: f"thalweg_{uuid.uuid4().hex[:8]}")
 
@@ -80,6 +83,7 @@ class BatchFrames:
         self._frame(name).createOrReplaceTempView(view)
         if known is not None:
             self.spark.catalog.dropTempView(known.view)
+            self.forget(known.view)
         self._known[name] = Named(view, version)
         return self._known[name]
 
@@ -155,9 +159,15 @@ class BatchFrames:
         if isinstance(relation, TableDef) and given is not None:
             return given[0]
         assert isinstance(relation, (TableDef, StreamDef))
-        rows = self._table(name) if isinstance(relation, TableDef) else self._stream(relation)
+        # packs that an epoch replaces are deleted: none begins meanwhile
+        rows = self.core.changes.between_epochs(partial(self._rows, relation))
         own = pa.schema([(f.name, to_arrow(f.type)) for f in relation.fields])
         return self.spark.createDataFrame(rows.select(own.names).cast(own))
+
+    def _rows(self, relation: TableDef | StreamDef) -> pa.Table:
+        if isinstance(relation, TableDef):
+            return self._table(relation.name)
+        return self._stream(relation)
 
     def _table(self, name: str) -> pa.Table:
         packs = self.core.state.tables[name]

@@ -16,6 +16,8 @@ from thalweg.lang.syntax import TokenType
 
 _PATIENCE = 2000
 _CAN_BE_ASKED = 8
+_NEWEST = 64
+"""Executions that are looked at: each costs a call to the JVM."""
 
 
 @dataclass(slots=True)
@@ -122,19 +124,25 @@ class BatchLog(Sequence[BatchRun]):
 
     def is_lost(self, shape: str) -> bool:
         """Whether reordering has cost more than the order as written, where both were measured."""
-        self.measure()
-        runs = [r for r in self.runs if r.shape == shape and r.seconds is not None]
+        runs = [r for r in self.runs if r.shape == shape]
+        if len({r.reordered for r in runs}) < 2:
+            return False
+        self.measure(wait=False)
         ours = [r.seconds for r in runs if r.reordered and r.seconds is not None]
         theirs = [r.execution for r in runs if not r.reordered and r.execution is not None]
         return bool(ours and theirs) and min(ours) > min(theirs)
 
-    def measure(self) -> None:
-        """Look up the executions of results that have run meanwhile."""
-        with suppress(Py4JError):  # executions are told of a little later than they end
-            self.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(_PATIENCE)
+    def measure(self, *, wait: bool = True) -> None:
+        """Look up the executions of results that have run meanwhile. Spark tells of them a little
+        later than they end, which may be waited for."""
         if not any(r.execution is None and r.marks for r in self.runs):
             return
-        executions = self.spark._jsparkSession.sharedState().statusStore().executionsList()
+        if wait:
+            with suppress(Py4JError):
+                self.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(_PATIENCE)
+        store = self.spark._jsparkSession.sharedState().statusStore()
+        since = max(store.executionsCount() - _NEWEST, 0)
+        executions = store.executionsList(since, _NEWEST)
         for i in range(executions.size()):
             one = executions.apply(i)
             if one.executionId() <= self._seen or not one.completionTime().isDefined():

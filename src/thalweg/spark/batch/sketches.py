@@ -99,6 +99,11 @@ class SparkSketches:
             for one in inputs
         ]
 
+    def forget(self, relation: str) -> None:
+        """A version of a relation that is read no more."""
+        for key in [k for k in self._kept if k[0] == relation]:
+            del self._kept[key]
+
     def _named(self, one: SketchInput, found: BoundSketch) -> BoundSketch:
         """A sketch under the attributes of this query."""
         return BoundSketch(one.attributes, found.shape, found.cells, found.counts, found.degrees)
