@@ -32,6 +32,10 @@ def line_chart(
     path.write_text("\n".join([*parts, "</svg>", ""]))
 
 
+def _tick(value: float) -> str:
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3g}"
+
+
 def _place(box: tuple[float, float, float, float], x: float, y: float) -> tuple[float, float]:
     across = (x - box[0]) / (box[1] - box[0] or 1)
     up = (y - box[2]) / (box[3] - box[2] or 1)
@@ -50,12 +54,16 @@ def _axes(box: tuple[float, float, float, float], x_label: str, y_label: str) ->
     parts = []
     for x in _ticks(box[0], box[1]):
         at, foot = _place(box, x, box[2])
-        parts.append(f'<text x="{at:.0f}" y="{foot + 16:.0f}" text-anchor="middle">{x:,.0f}</text>')
+        parts.append(
+            f'<text x="{at:.0f}" y="{foot + 16:.0f}" text-anchor="middle">{_tick(x)}</text>'
+        )
     for y in _ticks(box[2], box[3]):
         left, at = _place(box, box[0], y)
         right, _ = _place(box, box[1], y)
         parts.append(f'<path d="M{left:.0f} {at:.0f}H{right:.0f}" stroke="#ddd"/>')
-        parts.append(f'<text x="{left - 6:.0f}" y="{at + 4:.0f}" text-anchor="end">{y:,.0f}</text>')
+        parts.append(
+            f'<text x="{left - 6:.0f}" y="{at + 4:.0f}" text-anchor="end">{_tick(y)}</text>'
+        )
     middle = LEFT + (WIDTH - LEFT - RIGHT) / 2
     parts.append(f'<text x="{middle:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{x_label}</text>')
     parts.append(
