@@ -83,7 +83,7 @@ class TreeBound:
         return [a if b == one else b for a, b in self.tree if one in (a, b)]
 
     def _behind(self, sender: int, receiver: int) -> Tree:
-        """The edges of the part of the tree that the sender speaks for."""
+        """The edges on the far side of the sender, seen from the receiver."""
         found: set[Edge] = set()
         left = [(sender, receiver)]
         while left:

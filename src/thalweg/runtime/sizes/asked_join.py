@@ -1,4 +1,4 @@
-"""The join of a SELECT that somebody asks about, as of one frontier."""
+"""The join of a SELECT whose size is asked for, as of one frontier."""
 
 from __future__ import annotations
 

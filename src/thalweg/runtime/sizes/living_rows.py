@@ -47,7 +47,7 @@ class LivingRows:
         functions: Mapping[str, UserFunction],
         fetch: Callable[[str], None] = lambda name: None,
     ) -> None:
-        """`fetch` reads a table that nobody has read before."""
+        """`fetch` collects the rows of a table that has not been read yet."""
         self._catalog = catalog
         self._fetch = fetch
         self._state = state
